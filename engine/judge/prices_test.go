@@ -1,0 +1,89 @@
+package judge
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestDefaultPricesLoadAndKnowTheDefaultModels(t *testing.T) {
+	p, err := LoadPrices(strings.NewReader(string(defaultPriceFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []string{string(DefaultAnthropicModel), string(DefaultOpenAIModel)} {
+		if _, ok := p.Cost(m, Tokens{}); !ok {
+			t.Errorf("%s has no price", m)
+		}
+		if _, ok := DefaultPrices().Cost(m, Tokens{}); !ok {
+			t.Errorf("%s has no price in DefaultPrices", m)
+		}
+	}
+}
+
+func TestCost(t *testing.T) {
+	p, err := LoadPrices(strings.NewReader(`
+models:
+  a: {input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1.25, above: 1000, longPrompt: {input: 2, output: 20}}
+  a-mini: {input: 0.5, output: 1}
+  "local/*": {input: 0, output: 0}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		model  string
+		tokens Tokens
+		usd    float64
+		ok     bool
+	}{
+		"input and output":           {"a", Tokens{Input: 100, Output: 10}, 200e-6, true},
+		"cached input":               {"a", Tokens{Input: 300, CacheRead: 100, CacheWrite: 100}, (100 + 10 + 125) * 1e-6, true},
+		"cache without a price":      {"a-mini", Tokens{Input: 100, CacheRead: 50, CacheWrite: 50}, 50e-6, true},
+		"a date behind the name":     {"a-20260101", Tokens{Input: 100}, 100e-6, true},
+		"a date with dashes":         {"a-2026-01-01", Tokens{Input: 100}, 100e-6, true},
+		"latest":                     {"a-mini-latest", Tokens{Input: 100}, 50e-6, true},
+		"a tag":                      {"a:eu", Tokens{Input: 100}, 100e-6, true},
+		"the longest name counts":    {"a-mini", Tokens{Input: 100}, 50e-6, true},
+		"another model is unpriced":  {"a-nano", Tokens{Input: 100}, 0, false},
+		"a name that goes on":        {"ab", Tokens{Input: 100}, 0, false},
+		"a prefix":                   {"local/llama3", Tokens{Input: 100}, 0, true},
+		"a long prompt":              {"a", Tokens{Input: 1001, Output: 1}, (2002 + 20) * 1e-6, true},
+		"more cached than there was": {"a", Tokens{Input: 10, CacheRead: 20}, 2e-6, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			usd, ok := p.Cost(tt.model, tt.tokens)
+			if ok != tt.ok || math.Abs(usd-tt.usd) > 1e-12 {
+				t.Errorf("Cost = %v, %v; want %v, %v", usd, ok, tt.usd, tt.ok)
+			}
+		})
+	}
+	if usd, ok := p.Estimate("a", 100, 10); !ok || math.Abs(usd-200e-6) > 1e-12 {
+		t.Errorf("Estimate = %v, %v", usd, ok)
+	}
+	more, err := LoadPrices(strings.NewReader("models: {a: {input: 3, output: 0}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usd, _ := p.With(more).Cost("a", Tokens{Input: 100}); math.Abs(usd-300e-6) > 1e-12 {
+		t.Errorf("With: the added price does not count: %v", usd)
+	}
+}
+
+func TestLoadPricesRefuses(t *testing.T) {
+	for name, tt := range map[string]struct{ in, err string }{
+		"a negative price":         {"models: {a: {input: -1, output: 0}}", "no price"},
+		"an unknown key":           {"models: {a: {inptu: 1}}", "inptu"},
+		"no models":                {"updated: x", "no models"},
+		"above without longPrompt": {"models: {a: {input: 1, output: 1, above: 5}}", "belong together"},
+		"a long file":              {strings.Repeat("# x\n", 1<<19), "1 MiB"},
+		"no YAML":                  {"{", "read prices"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := LoadPrices(strings.NewReader(tt.in)); err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error = %v, want %q", err, tt.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,219 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+)
+
+// The kinds that are read.
+const (
+	KindRubric    = "Rubric"
+	KindEval      = "Eval"
+	KindEvalRun   = "EvalRun"
+	KindConfigMap = "ConfigMap"
+)
+
+// kindTypes are the Go types of the kinds that are read, and their apiVersion.
+var kindTypes = map[string]struct {
+	apiVersion string
+	goType     reflect.Type
+}{
+	KindRubric:    {v1alpha1.GroupVersion.String(), reflect.TypeFor[v1alpha1.Rubric]()},
+	KindEval:      {v1alpha1.GroupVersion.String(), reflect.TypeFor[v1alpha1.Eval]()},
+	KindEvalRun:   {v1alpha1.GroupVersion.String(), reflect.TypeFor[v1alpha1.EvalRun]()},
+	KindConfigMap: {"v1", reflect.TypeFor[corev1.ConfigMap]()},
+}
+
+var kindNames = []string{KindRubric, KindEval, KindEvalRun, KindConfigMap}
+
+// document is one object of a file.
+type document struct {
+	Position
+	kind string
+	// object is a *v1alpha1.Rubric, *v1alpha1.Eval, *v1alpha1.EvalRun or *corev1.ConfigMap.
+	object any
+	// positions are where the fields stand, by field path.
+	positions map[string]Position
+}
+
+// position is where a field stands, or the nearest one around it that is written down.
+func (d *document) position(path string) Position {
+	for path != "" {
+		if p, ok := d.positions[path]; ok {
+			return p
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return d.Position
+}
+
+// parser reads the documents of one file.
+type parser struct {
+	file      string
+	documents []*document
+	problems  Problems
+	notes     []string
+}
+
+// parse reads a file: YAML documents, or JSON.
+func parse(s source) *parser {
+	p := &parser{file: s.name}
+	dec := yaml.NewDecoder(bytes.NewReader(asYAML(s.data)))
+	for {
+		var doc yaml.Node
+		err := dec.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return p
+		}
+		if err != nil {
+			p.problems = append(p.problems, p.syntax(err))
+			return p
+		}
+		if len(doc.Content) > 0 {
+			p.object(doc.Content[0])
+		}
+	}
+}
+
+// misplaced are the errors for which the YAML reader tells the line before the one it means.
+var misplaced = []string{
+	"did not find expected node content", "did not find expected key", "did not find expected ',' or",
+	"did not find expected '-' indicator", "did not find expected <document start>",
+}
+
+var yamlLine = regexp.MustCompile(`^line (\d+): `)
+
+// syntax puts an error of the YAML reader into a problem with its line.
+func (p *parser) syntax(err error) Problem {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	out := Problem{Position: Position{File: p.file}}
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		if line, err := strconv.Atoi(m[1]); err == nil {
+			out.Line = line
+		}
+		message = message[len(m[0]):]
+		if slices.ContainsFunc(misplaced, func(m string) bool { return strings.HasPrefix(message, m) }) {
+			out.Line++
+		}
+	}
+	out.Message = "not YAML: " + message
+	if strings.Contains(message, "cannot start any token") {
+		out.Message += " (YAML is indented with spaces, not tabs)"
+	}
+	return out
+}
+
+func (p *parser) say(n *yaml.Node, path, format string, args ...any) {
+	at := Position{File: p.file, Line: n.Line, Column: n.Column}
+	p.problems = append(p.problems, Problem{Position: at, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// object reads one object.
+func (p *parser) object(n *yaml.Node) {
+	if isNull(n) {
+		return // an empty document
+	}
+	if n.Kind != yaml.MappingNode {
+		p.say(n, "", "not a manifest; write apiVersion: %s, a kind and a spec", v1alpha1.GroupVersion)
+		return
+	}
+	apiVersion, kind := entry(n, "apiVersion"), entry(n, "kind")
+	if kind == nil || kind.Kind != yaml.ScalarNode || kind.Value == "" {
+		p.say(n, "kind", "missing; write one of %s (and apiVersion: %s)", strings.Join(kindNames, ", "), v1alpha1.GroupVersion)
+		return
+	}
+	version := ""
+	if apiVersion != nil {
+		version = apiVersion.Value
+	}
+	if items := entry(n, "items"); strings.HasSuffix(kind.Value, "List") && items != nil && items.Kind == yaml.SequenceNode {
+		for _, item := range items.Content { // as kubectl get -o yaml prints them
+			p.object(item)
+		}
+		return
+	}
+	if p.known(n, version, apiVersion, kind) {
+		p.decode(n, kind.Value)
+	}
+}
+
+// known tells whether an object is of a kind that is read. An object of another API group is skipped with a note.
+func (p *parser) known(n *yaml.Node, version string, apiVersion, kind *yaml.Node) bool {
+	group, _, _ := strings.Cut(version, "/")
+	ours := version == "" || strings.EqualFold(group, v1alpha1.GroupVersion.Group)
+	t, ok := kindTypes[kind.Value]
+	switch {
+	case ok && version == t.apiVersion:
+		return true
+	case ok && apiVersion == nil:
+		p.say(n, "apiVersion", "missing; write apiVersion: %s", t.apiVersion)
+	case ok && (ours || group == t.apiVersion || kind.Value != KindConfigMap && near(version)):
+		p.say(apiVersion, "apiVersion", "%q is not known; write apiVersion: %s", clip(version), t.apiVersion)
+	case ours:
+		p.say(kind, "kind", "unknown kind %q%s", clip(kind.Value), hintOr(kind.Value, kindNames, "; known are "+strings.Join(kindNames, ", ")))
+	default:
+		p.notes = append(p.notes, fmt.Sprintf("%s:%d: %s of %s is not read here: skipped", p.file, n.Line, clip(kind.Value), clip(version)))
+	}
+	return false
+}
+
+// near tells whether an apiVersion may have been meant to be ours.
+func near(version string) bool {
+	return !strings.Contains(version, "/") || nearest.Name(version, []string{v1alpha1.GroupVersion.String()}) != ""
+}
+
+func hintOr(name string, among []string, otherwise string) string {
+	if h := nearest.Hint(name, among); h != "" {
+		return h
+	}
+	return otherwise
+}
+
+// entry is the value under a key of a mapping; nil when there is none.
+func entry(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// decode reads an object of a known kind strictly.
+func (p *parser) decode(n *yaml.Node, kind string) {
+	c := &checker{file: p.file, positions: make(map[string]Position)}
+	v := c.value(n, kindTypes[kind].goType, "", 0)
+	if len(c.problems) > 0 {
+		p.problems = append(p.problems, c.problems...)
+		return
+	}
+	object := reflect.New(kindTypes[kind].goType).Interface()
+	data, err := json.Marshal(v)
+	if err == nil {
+		var strict []error
+		if strict, err = kjson.UnmarshalStrict(data, object); err == nil {
+			err = errors.Join(strict...)
+		}
+	}
+	if err != nil {
+		p.say(n, "", "cannot be read as %s: %s", kind, strings.TrimPrefix(err.Error(), "json: "))
+		return
+	}
+	d := &document{Position: c.at(n), kind: kind, object: object, positions: c.positions}
+	p.documents = append(p.documents, d)
+}

@@ -1,0 +1,198 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+	"github.com/mcptest/mcptest-operator/engine/plan"
+)
+
+// Selected are the evals that the set runs, in name order: those that its EvalRuns choose, or all when it has none.
+// The error is Problems.
+func (s *Set) Selected() ([]plan.NamedEval, error) {
+	var evals []plan.NamedEval
+	if len(s.Runs) == 0 {
+		evals = slices.Clone(s.Evals)
+	}
+	var problems Problems
+	for i := range s.Runs {
+		chosen, problem := s.chosen(&s.Runs[i])
+		problems = append(problems, problem...)
+		for _, e := range chosen {
+			if !slices.ContainsFunc(evals, func(other plan.NamedEval) bool { return other.Name == e.Name }) {
+				evals = append(evals, e)
+			}
+		}
+	}
+	slices.SortStableFunc(evals, func(a, b plan.NamedEval) int { return cmp.Compare(a.Name, b.Name) })
+	return evals, problems.orNil()
+}
+
+// chosen are the evals that one EvalRun chooses.
+func (s *Set) chosen(run *v1alpha1.EvalRun) ([]plan.NamedEval, Problems) {
+	d := s.documents[objectKey{KindEvalRun, cmp.Or(run.Name, run.GenerateName)}]
+	var evals []plan.NamedEval
+	switch spec := &run.Spec; {
+	case spec.Eval != nil:
+		return []plan.NamedEval{{Name: cmp.Or(run.Name, run.GenerateName), Spec: *spec.Eval}}, nil
+	case spec.EvalRef != nil:
+		for _, e := range s.Evals {
+			if e.Name == spec.EvalRef.Name {
+				evals = append(evals, e)
+			}
+		}
+		if len(evals) == 0 {
+			return nil, Problems{problemAt(d, "spec.evalRef.name", "Eval %q is not in these files%s", clip(spec.EvalRef.Name), nearest.Hint(spec.EvalRef.Name, s.evalNames()))}
+		}
+	case spec.EvalSelector != nil:
+		for _, e := range s.Evals {
+			if matches(s.labels[e.Name], spec.EvalSelector.MatchLabels) {
+				evals = append(evals, e)
+			}
+		}
+		if len(evals) == 0 {
+			return nil, Problems{problemAt(d, "spec.evalSelector", "no Eval in these files has these labels")}
+		}
+	}
+	return evals, nil
+}
+
+func matches(labels map[string]string, wanted map[string]v1alpha1.LabelValue) bool {
+	for key, value := range wanted {
+		if got, ok := labels[key]; !ok || got != string(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Catalog is what the evals of the set can refer to.
+func (s *Set) Catalog() plan.Catalog {
+	return plan.Catalog{Rubrics: s.Rubrics, ConfigMaps: s.ConfigMaps}
+}
+
+// CheckReferences follows the references of all evals and runs of the set. The error is Problems: each name that is not
+// in the files.
+func (s *Set) CheckReferences() error {
+	var problems Problems
+	for i := range s.Evals {
+		problems = append(problems, s.unresolved(&s.Evals[i])...)
+	}
+	for i := range s.Runs {
+		_, missing := s.chosen(&s.Runs[i])
+		problems = append(problems, missing...)
+		if eval := s.Runs[i].Spec.Eval; eval != nil {
+			name := cmp.Or(s.Runs[i].Name, s.Runs[i].GenerateName)
+			problems = append(problems, s.unresolved(&plan.NamedEval{Name: name, Spec: *eval})...)
+		}
+	}
+	return problems.orNil()
+}
+
+// document is where an eval stands, and its spec in it: an Eval, or the eval inside an EvalRun.
+func (s *Set) document(e *plan.NamedEval) (*document, string) {
+	if d, ok := s.documents[objectKey{KindEvalRun, e.Name}]; ok && d.object.(*v1alpha1.EvalRun).Spec.Eval != nil {
+		if _, both := s.documents[objectKey{KindEval, e.Name}]; !both {
+			return d, "spec.eval"
+		}
+	}
+	return s.documents[objectKey{KindEval, e.Name}], "spec"
+}
+
+// unresolved are the references of an eval to what is not in the files.
+func (s *Set) unresolved(e *plan.NamedEval) Problems {
+	var problems Problems
+	d, spec := s.document(e)
+	rubric := func(ref, path string) {
+		if _, ok := s.Rubrics[ref]; ref != "" && !ok {
+			problems = append(problems, problemAt(d, path+".ref", "Rubric %q is not in these files%s", clip(ref), nearest.Hint(ref, slices.Collect(maps.Keys(s.Rubrics)))))
+		}
+	}
+	if e.Spec.Rubric != nil {
+		rubric(e.Spec.Rubric.Ref, spec+".rubric")
+	}
+	for i := range e.Spec.Rubrics {
+		rubric(e.Spec.Rubrics[i].Ref, fmt.Sprintf("%s.rubrics[%d]", spec, i))
+	}
+	if e.Spec.ResponseFrom == nil {
+		return problems
+	}
+	ref, path := e.Spec.ResponseFrom.ConfigMapKeyRef, spec+".responseFrom.configMapKeyRef"
+	data, ok := s.ConfigMaps[ref.Name]
+	if _, has := data[ref.Key]; !ok {
+		problems = append(problems, problemAt(d, path+".name", "ConfigMap %q is not in these files%s", clip(ref.Name), nearest.Hint(ref.Name, slices.Collect(maps.Keys(s.ConfigMaps)))))
+	} else if !has {
+		problems = append(problems, problemAt(d, path+".key", "ConfigMap %q has no key %q%s", ref.Name, clip(ref.Key), nearest.Hint(ref.Key, slices.Collect(maps.Keys(data)))))
+	}
+	return problems
+}
+
+// Plan plans a run of the selected evals. The judge model of the set's EvalRuns counts where the options have none.
+// The error is Problems: what the files lack, and what is wrong with evals once their references are followed.
+func (s *Set) Plan(o plan.Options) (*plan.Plan, error) {
+	evals, err := s.Selected()
+	if err != nil {
+		return nil, err
+	}
+	var problems Problems
+	for i := range evals {
+		problems = append(problems, s.invalid(&evals[i])...)
+	}
+	if err := problems.orNil(); err != nil {
+		return nil, err
+	}
+	if o.JudgeModel == "" {
+		if o.JudgeModel, err = s.judgeModel(); err != nil {
+			return nil, err
+		}
+	}
+	p, err := plan.Make(evals, s.Catalog(), o)
+	if err != nil {
+		return nil, Problems{{Position: Position{File: s.Files[0]}, Message: err.Error()}}
+	}
+	return p, nil
+}
+
+// invalid is what is wrong with an eval once its references are followed.
+func (s *Set) invalid(e *plan.NamedEval) Problems {
+	if problems := s.unresolved(e); len(problems) > 0 {
+		return problems
+	}
+	_, err := plan.Make([]plan.NamedEval{*e}, s.Catalog(), plan.Options{})
+	d, spec := s.document(e)
+	var invalid *plan.InvalidError
+	if errors.As(err, &invalid) {
+		var problems Problems
+		for _, p := range invalid.Problems {
+			path := spec + p.Field[min(len("spec"), len(p.Field)):]
+			problems = append(problems, Problem{Position: d.position(path), Path: path, Message: fieldMessage(p)})
+		}
+		return problems
+	}
+	if err != nil {
+		return Problems{problemAt(d, "", "%v", err)}
+	}
+	return nil
+}
+
+// judgeModel is the model that the EvalRuns of the set override the judge with; empty when none does.
+func (s *Set) judgeModel() (v1alpha1.ModelName, error) {
+	var model v1alpha1.ModelName
+	for i := range s.Runs {
+		var own v1alpha1.ModelName
+		if s.Runs[i].Spec.Judge != nil {
+			own = s.Runs[i].Spec.Judge.Model
+		}
+		if i > 0 && own != model {
+			d := s.documents[objectKey{KindEvalRun, cmp.Or(s.Runs[i].Name, s.Runs[i].GenerateName)}]
+			return "", Problems{problemAt(d, "spec.judge", "the EvalRuns of these files override the judge differently; load one of them at a time")}
+		}
+		model = own
+	}
+	return model, nil
+}

@@ -1,0 +1,152 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+)
+
+// Catalog holds what evals can refer to.
+type Catalog struct {
+	// Rubrics by name.
+	Rubrics map[string]v1alpha1.RubricSpec
+	// ConfigMaps by name: their data.
+	ConfigMaps map[string]map[string]string
+}
+
+// References are the names that an eval refers to.
+type References struct {
+	Rubrics    []string
+	ConfigMaps []string
+}
+
+// ReferencesOf lists the names that an eval refers to, each once, in order.
+func ReferencesOf(spec *v1alpha1.EvalSpec) References {
+	var refs References
+	add := func(list []string, name string) []string {
+		if name == "" || slices.Contains(list, name) {
+			return list
+		}
+		return append(list, name)
+	}
+	if spec.Rubric != nil {
+		refs.Rubrics = add(refs.Rubrics, spec.Rubric.Ref)
+	}
+	for _, r := range spec.Rubrics {
+		refs.Rubrics = add(refs.Rubrics, r.Ref)
+	}
+	if spec.ResponseFrom != nil {
+		refs.ConfigMaps = add(refs.ConfigMaps, spec.ResponseFrom.ConfigMapKeyRef.Name)
+	}
+	return refs
+}
+
+// NotFoundError says that an eval names something that is not there.
+type NotFoundError struct {
+	// Kind is Rubric, ConfigMap or ConfigMap key.
+	Kind string
+	// Name is what was looked for.
+	Name string
+	// Nearest is the most similar name that is there; empty when none is similar.
+	Nearest string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	msg := fmt.Sprintf("%s %q not found", e.Kind, e.Name)
+	if e.Nearest != "" {
+		msg += fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return msg
+}
+
+// Kinds of NotFoundError.
+const (
+	KindRubric       = "Rubric"
+	KindConfigMap    = "ConfigMap"
+	KindConfigMapKey = "ConfigMap key"
+)
+
+// Resolve fills in the rubrics and the response that an eval refers to. The spec that it is given is not changed.
+// The error is a *NotFoundError.
+func Resolve(spec v1alpha1.EvalSpec, c Catalog) (v1alpha1.EvalSpec, error) {
+	out := *spec.DeepCopy()
+	if out.Rubric != nil {
+		if err := c.resolveRubric(out.Rubric); err != nil {
+			return out, err
+		}
+	}
+	for i := range out.Rubrics {
+		if err := c.resolveRubric(&out.Rubrics[i].RubricSource); err != nil {
+			return out, fmt.Errorf("rubrics[%s]: %w", out.Rubrics[i].Name, err)
+		}
+	}
+	if out.ResponseFrom == nil {
+		return out, nil
+	}
+	ref := out.ResponseFrom.ConfigMapKeyRef
+	data, ok := c.ConfigMaps[ref.Name]
+	if !ok {
+		return out, &NotFoundError{Kind: KindConfigMap, Name: ref.Name, Nearest: nearest(ref.Name, c.ConfigMaps)}
+	}
+	text, ok := data[ref.Key]
+	if !ok {
+		return out, &NotFoundError{Kind: KindConfigMapKey, Name: ref.Name + "/" + ref.Key, Nearest: nearest(ref.Key, data)}
+	}
+	out.Response, out.ResponseFrom = &text, nil
+	return out, nil
+}
+
+// resolveRubric puts the rubric that a source refers to in its place. threshold and strict beside ref win.
+func (c Catalog) resolveRubric(source *v1alpha1.RubricSource) error {
+	if source.Ref == "" {
+		return nil
+	}
+	found, ok := c.Rubrics[source.Ref]
+	if !ok {
+		return &NotFoundError{Kind: KindRubric, Name: source.Ref, Nearest: nearest(source.Ref, c.Rubrics)}
+	}
+	resolved := *found.DeepCopy()
+	if source.Threshold != nil {
+		resolved.Threshold = source.Threshold
+	}
+	if source.Strict {
+		resolved.Strict = true
+	}
+	source.Ref, source.RubricSpec = "", resolved
+	return nil
+}
+
+// nearest is the key that is most like name; empty when none is like it.
+func nearest[V any](name string, among map[string]V) string {
+	best, distance := "", len(name)/2+1
+	for key := range among {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(key)); d < distance || (d == distance && best != "" && key < best) {
+			best, distance = key, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's: the least number of inserted, deleted and replaced bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
