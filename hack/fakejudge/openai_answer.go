@@ -1,0 +1,93 @@
+package fakejudge
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// OpenAI's prompt cache works without marks: from 1024 tokens, in steps of 128.
+const (
+	openAICacheStep = 128 * 4 // bytes
+	openAICacheMin  = 1024 * 4
+)
+
+type openAICompletion struct {
+	ID          string         `json:"id"`
+	Object      string         `json:"object"`
+	Created     int64          `json:"created"`
+	Model       string         `json:"model"`
+	Choices     []openAIChoice `json:"choices"`
+	Usage       openAIUsage    `json:"usage"`
+	ServiceTier string         `json:"service_tier"`
+	Fingerprint string         `json:"system_fingerprint"`
+}
+
+type openAIChoice struct {
+	Index        int           `json:"index"`
+	Message      openAIMessage `json:"message"`
+	Logprobs     *string       `json:"logprobs"`
+	FinishReason string        `json:"finish_reason"`
+}
+
+type openAIMessage struct {
+	Role        string   `json:"role"`
+	Content     *string  `json:"content"`
+	Refusal     *string  `json:"refusal"`
+	Annotations []string `json:"annotations"`
+}
+
+type openAIUsage struct {
+	PromptTokens        int                     `json:"prompt_tokens"`
+	CompletionTokens    int                     `json:"completion_tokens"`
+	TotalTokens         int                     `json:"total_tokens"`
+	PromptTokensDetails openAIPromptDetails     `json:"prompt_tokens_details"`
+	OutputDetails       openAICompletionDetails `json:"completion_tokens_details"`
+}
+
+type openAIPromptDetails struct {
+	CachedTokens int `json:"cached_tokens"`
+	AudioTokens  int `json:"audio_tokens"`
+}
+
+type openAICompletionDetails struct {
+	ReasoningTokens int `json:"reasoning_tokens"`
+}
+
+func (openAI) answer(s *Server, req *request, out outcome) any {
+	choice := openAIChoice{Message: openAIMessage{Role: "assistant", Annotations: []string{}}, FinishReason: "stop"}
+	switch {
+	case out.refusal != "":
+		choice.Message.Refusal = &out.refusal
+	case out.verdict != nil:
+		// The verdict came from JSON values, so that it can always be encoded.
+		data, _ := json.Marshal(out.verdict)
+		text := string(data)
+		choice.Message.Content = &text
+	default:
+		choice.Message.Content = &out.text
+	}
+	if out.fault == faultTruncated {
+		choice.FinishReason = "length"
+	}
+	use := s.cache.use("openai/"+req.model, req.segments)
+	in := estimateTokens(req.inputLen)
+	return openAICompletion{
+		ID: fmt.Sprintf("chatcmpl-fakejudge%012d", s.ids.Add(1)), Object: "chat.completion", Created: time.Now().Unix(), Model: req.model,
+		Choices: []openAIChoice{choice}, ServiceTier: "default", Fingerprint: "fp_" + Name,
+		Usage: openAIUsage{
+			PromptTokens: in, CompletionTokens: out.tokens, TotalTokens: in + out.tokens,
+			PromptTokensDetails: openAIPromptDetails{CachedTokens: tokens(use.read)},
+		},
+	}
+}
+
+// chunks cuts a prompt where OpenAI's cache looks for a known prefix.
+func chunks(text string) []segment {
+	var out []segment
+	for at := 0; at < len(text); at += openAICacheStep {
+		end := min(at+openAICacheStep, len(text))
+		out = append(out, segment{text[at:end], end >= openAICacheMin && end-at == openAICacheStep})
+	}
+	return out
+}
