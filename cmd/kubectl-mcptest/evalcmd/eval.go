@@ -1,0 +1,192 @@
+// Package evalcmd is `kubectl mcptest eval`: it grades evals here, without a cluster, with the engine that the operator
+// uses.
+package evalcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/exit"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/output"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/projection"
+	"github.com/mcptest/mcptest-operator/engine/judge"
+	"github.com/mcptest/mcptest-operator/engine/judge/providers"
+	"github.com/mcptest/mcptest-operator/engine/manifest"
+	"github.com/mcptest/mcptest-operator/engine/plan"
+	"github.com/mcptest/mcptest-operator/engine/redact"
+	"github.com/mcptest/mcptest-operator/engine/rubric"
+)
+
+// maxConcurrency is the most judge calls that are made at once.
+const maxConcurrency = 256
+
+// Options are those of the verb.
+type Options struct {
+	genericiooptions.IOStreams
+	Output      output.Options
+	Files       output.Paths
+	Explain     bool
+	JudgeModel  string
+	Filter      string
+	Concurrency int
+	OnDeferred  string
+	// Getenv reads the environment.
+	Getenv func(string) string
+
+	filter *regexp.Regexp
+}
+
+// New makes the verb.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &Options{IOStreams: streams, Getenv: os.Getenv}
+	cmd := &cobra.Command{
+		Use:   "eval -f FILE|DIR|-",
+		Short: "Grade evals here, without a cluster",
+		Long: "Grades the evals in manifests on this machine, with the engine that the operator uses, and prints the report. " +
+			"An EvalRun among the manifests chooses which evals are graded; without one all are.\n\n" +
+			"The judges' keys come from the environment: ANTHROPIC_API_KEY or OPENAI_API_KEY, each with its ..._BASE_URL; " +
+			"MCPTEST_JUDGE_MODEL names the judge of evals that name none. Without a key rows are deferred: they count as passed, " +
+			"and the report says that nothing was judged.",
+		Example: "  # Grade the evals in a file\n  %[1]s eval -f evals.yaml\n\n  # Show first what that would cost\n  %[1]s eval -f evals.yaml --explain\n\n" +
+			"  # For machines, and fail when something could not be judged\n  %[1]s eval -f evals/ -o json --output-file report.json --on-deferred Fail",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Complete(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.Files.AddFlags(flags)
+	o.Output.AddFlags(flags)
+	flags.BoolVar(&o.Explain, "explain", false, "Print the plan and its projected cost, and ask nobody.")
+	flags.StringVar(&o.JudgeModel, "judge-model", "", "Judge with this model instead of the evals' own. A panel, and an axis of models, stay.")
+	flags.StringVar(&o.Filter, "filter", "", "Grade only the rows whose name matches this regular expression.")
+	flags.IntVar(&o.Concurrency, "concurrency", v1alpha1.DefaultConcurrency, "How many judge calls are made at once.")
+	flags.StringVar(&o.OnDeferred, "on-deferred", "", "What a deferred row counts as: Pass or Fail. Default: what the eval says.")
+	return cmd
+}
+
+// Complete checks the flags.
+func (o *Options) Complete() error {
+	if len(o.Files) == 0 {
+		return errors.New("nothing to grade: name a file, a directory or - with -f")
+	}
+	if o.Concurrency < 1 || o.Concurrency > maxConcurrency {
+		return fmt.Errorf("--concurrency %d: write a number from 1 to %d", o.Concurrency, maxConcurrency)
+	}
+	switch v1alpha1.DeferredPolicy(o.OnDeferred) {
+	case "", v1alpha1.DeferredPass, v1alpha1.DeferredFail:
+	default:
+		return fmt.Errorf("--on-deferred %s: write Pass or Fail", o.OnDeferred)
+	}
+	var err error
+	if o.filter, err = regexp.Compile(o.Filter); err != nil {
+		return fmt.Errorf("--filter: %w", err)
+	}
+	return o.Output.Complete()
+}
+
+// Run grades, prints the report and ends with its verdict.
+func (o *Options) Run(ctx context.Context) error {
+	p, name, err := o.plan()
+	if err != nil {
+		return err
+	}
+	clients, env := providers.FromEnv(o.Getenv, nil)
+	projected := projection.Of(p, env, judge.DefaultPrices())
+	if o.Explain {
+		return projection.Write(o.Out, projected, projection.KeysLocal)
+	}
+	o.header(projected)
+	redactor := redact.New(o.secrets()...)
+	grader := &rubric.Grader{Asker: judge.New(judge.Options{Clients: clients, Concurrency: o.Concurrency}), Env: env, Now: now}
+	reports := o.grade(ctx, grader, redactor, p.Rows, projection.Sum(projected).Calls)
+
+	run := &v1alpha1.RunReport{SchemaVersion: v1alpha1.ReportSchemaVersion, Run: name, Summary: rubric.Summarize(reports), Rows: []v1alpha1.Report{}}
+	for _, r := range reports {
+		if r != nil {
+			run.Rows = append(run.Rows, *r)
+		}
+	}
+	if err := o.Output.Write(o.IOStreams, run, redactor); err != nil {
+		return err
+	}
+	if unfinished := len(reports) - len(run.Rows); unfinished > 0 {
+		return exit.With(exit.NotFinished, fmt.Errorf("stopped: %d of %d rows were not graded; the report holds the others", unfinished, len(reports)))
+	}
+	switch rubric.RunOutcome(run.Summary) {
+	case v1alpha1.OutcomeFailed, v1alpha1.OutcomeError:
+		return exit.With(exit.Failed, nil)
+	}
+	return nil
+}
+
+// plan loads the files and plans the rows that the filter leaves.
+func (o *Options) plan() (*plan.Plan, string, error) {
+	set, err := manifest.Load(o.Files, o.In)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, note := range set.Notes {
+		fmt.Fprintln(o.ErrOut, "note:", note)
+	}
+	p, err := set.Plan(plan.Options{JudgeModel: v1alpha1.ModelName(o.JudgeModel)})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(p.Rows) == 0 {
+		return nil, "", exit.With(exit.NothingSelected, errors.New("the files hold no Eval; write one, or name other files with -f"))
+	}
+	kept := &plan.Plan{}
+	for _, row := range p.Rows {
+		if !o.filter.MatchString(row.Name) {
+			continue
+		}
+		if o.OnDeferred != "" {
+			row.Spec.OnDeferred = v1alpha1.DeferredPolicy(o.OnDeferred)
+		}
+		kept.Rows = append(kept.Rows, row)
+		kept.Calls += row.Calls
+	}
+	if len(kept.Rows) == 0 {
+		return nil, "", exit.With(exit.NothingSelected, fmt.Errorf("no row matches --filter %q; --explain shows the names of all %d", o.Filter, len(p.Rows)))
+	}
+	return kept, set.Name(), nil
+}
+
+// header says what is about to be spent, before the first call.
+func (o *Options) header(rows []projection.Row) {
+	total := projection.Sum(rows)
+	fmt.Fprintf(o.ErrOut, "%s\n", total.Sentence())
+	if len(total.Models) > 0 {
+		fmt.Fprintf(o.ErrOut, "judged by %s\n", strings.Join(total.Models, ", "))
+	}
+	for _, p := range judge.Providers() {
+		base := strings.TrimSpace(o.Getenv(judge.BaseURLVariable(p)))
+		if at, err := url.Parse(base); base != "" && err == nil && total.Calls > 0 {
+			fmt.Fprintf(o.ErrOut, "%s is asked at %s (%s)\n", p, at.Redacted(), judge.BaseURLVariable(p))
+		}
+	}
+}
+
+// secrets are the keys that this process was given.
+func (o *Options) secrets() []string {
+	var keys []string
+	for _, p := range judge.Providers() {
+		if key := strings.TrimSpace(o.Getenv(judge.KeyVariable(p))); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,156 @@
+package projection
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/rubric"
+)
+
+// Sentence tells a total in words: "4 rows, 4 judge calls at most, about $0.0123".
+func (t Total) Sentence() string {
+	text := plural(t.Rows, "row") + ", " + plural(t.Calls, "judge call")
+	if t.Calls > 0 {
+		text += " at most, about " + Dollars(t.CostUSD)
+	}
+	if len(t.Unpriced) > 0 {
+		text += fmt.Sprintf(" (without %s: no known price)", strings.Join(t.Unpriced, ", "))
+	}
+	if t.Deferred > 0 {
+		text += fmt.Sprintf(", %d deferred", t.Deferred)
+	}
+	return text
+}
+
+// Dollars is an amount of US dollars.
+func Dollars(usd float64) string {
+	if usd >= 1 || usd == 0 {
+		return fmt.Sprintf("$%.2f", usd)
+	}
+	return fmt.Sprintf("$%.4f", usd)
+}
+
+func plural(n int32, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// judgeUnknown is told of a judge that only the cluster knows.
+const judgeUnknown = "the default of the cluster (MCPTEST_JUDGE_MODEL in the Secret, or the first provider with a key there)"
+
+// Keys says whose keys the judges are asked with.
+type Keys string
+
+// KeysLocal are those of this process; KeysCluster those of a Secret that is not read.
+const (
+	KeysLocal   Keys = "local"
+	KeysCluster Keys = "cluster"
+)
+
+// Write prints the plan: for each row what grades it, who judges and what that takes, then the total.
+func Write(w io.Writer, rows []Row, keys Keys) error {
+	var b strings.Builder
+	for i := range rows {
+		rows[i].write(&b, keys)
+	}
+	total := Sum(rows)
+	fmt.Fprintf(&b, "%s\n", total.Sentence())
+	if total.WithKeys != nil {
+		fmt.Fprintf(&b, "with keys for the deferred rows: %s\n", total.WithKeys.Sentence())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Row) write(b *strings.Builder, keys Keys) {
+	fmt.Fprintf(b, "%s\n", printable(r.Name))
+	for _, rb := range rubric.Rubrics(&r.Spec) {
+		fmt.Fprintf(b, "  rubric     %s\n", describe(&rb))
+	}
+	fmt.Fprintf(b, "  candidate  %s\n", candidate(&r.Spec))
+	fmt.Fprintf(b, "  judge      %s\n", r.judge(keys))
+	fmt.Fprintf(b, "  calls      %d%s", r.Calls, r.cost())
+	if w := r.WithKeys; w != nil {
+		fmt.Fprintf(b, " (with a key: %d%s)", w.Calls, w.cost())
+	}
+	b.WriteString("\n\n")
+}
+
+func (r *Row) cost() string {
+	switch {
+	case r.Calls == 0:
+		return ""
+	case len(r.Unpriced) > 0:
+		return ", no known price for " + strings.Join(r.Unpriced, ", ")
+	}
+	return ", about " + Dollars(r.CostUSD)
+}
+
+func describe(r *v1alpha1.NamedRubric) string {
+	kind := string(rubric.Kind(&r.RubricSpec))
+	switch calls := rubric.Calls(&r.RubricSpec); rubric.Kind(&r.RubricSpec) {
+	case v1alpha1.RubricKindCriteria:
+		kind = fmt.Sprintf("%d criteria, %s", len(r.Criteria), rubric.Aggregation(&r.RubricSpec))
+		if len(r.Criteria) == 1 {
+			kind = "1 criterion"
+		}
+	case v1alpha1.RubricKindTree:
+		kind = fmt.Sprintf("tree, at most %s", plural(int32(calls), "question"))
+	}
+	if r.Name != "" {
+		kind = printable(r.Name) + ": " + kind
+	}
+	return fmt.Sprintf("%s, passes at %.2f", kind, rubric.Threshold(&r.RubricSpec))
+}
+
+func candidate(spec *v1alpha1.EvalSpec) string {
+	switch {
+	case spec.Response == nil:
+		return "none"
+	case rubric.Empty(*spec.Response):
+		return "an empty response: scores 0, no judge is asked"
+	}
+	return fmt.Sprintf("a response of %d bytes", len(*spec.Response))
+}
+
+func (r *Row) judge(keys Keys) string {
+	switch {
+	case r.Deferred != "":
+		return "deferred: " + r.Deferred
+	case r.Problem != "":
+		return "error: " + r.Problem
+	case len(r.Models) == 0:
+		return "none"
+	}
+	j := r.Spec.Judge
+	names := make([]string, len(r.Models))
+	for i, m := range r.Models {
+		names[i] = m.Name + " (" + string(m.Provider) + ")"
+	}
+	text := strings.Join(names, ", ")
+	if keys == KeysCluster && (j == nil || (j.Model == "" && len(j.Panel) == 0)) {
+		text = judgeUnknown
+	}
+	switch {
+	case j == nil:
+	case len(j.Panel) > 0:
+		text = "panel of " + text
+	case j.Jury != nil:
+		text = fmt.Sprintf("jury of %d × %s", j.Jury.Size, text)
+	}
+	return text
+}
+
+// printable is a name on one line, without what a terminal would obey.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || (0x7f <= r && r <= 0x9f) || (0x202a <= r && r <= 0x202e) || (0x2066 <= r && r <= 0x2069) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}

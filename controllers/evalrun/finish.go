@@ -1,0 +1,179 @@
+package evalrun
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/controllers/runtree"
+	"github.com/mcptest/mcptest-operator/engine/redact"
+	reports "github.com/mcptest/mcptest-operator/engine/report"
+	"github.com/mcptest/mcptest-operator/engine/rubric"
+)
+
+// finish ends a run all of whose leaves have their report.
+func (r *Reconciler) finish(s *scope, leaves []*v1alpha1.EvalRun) {
+	summary := summarize(leaves)
+	note := ""
+	if runtree.IsChild(leaves[0]) {
+		all := rowsOf(leaves)
+		s.run.Status.Rows = listed(all)
+		if n := len(s.run.Status.Rows); n < len(all) {
+			note = fmt.Sprintf("%s; status.rows lists %d of them, the bad ones first: the child runs hold all", runtree.Sentence(summary), n)
+		}
+	}
+	runtree.Conclude(s.run, summary, note, r.now())
+}
+
+// endOrphaned ends a run whose children were deleted before they had their reports.
+func (r *Reconciler) endOrphaned(s *scope) {
+	rows := int32(1)
+	if s.run.Status.Summary != nil {
+		rows = s.run.Status.Summary.Rows
+	}
+	summary := v1alpha1.Summary{Rows: rows, Errored: rows}
+	runtree.Conclude(s.run, summary, "the child runs of this run were deleted before it ended; make a new run", r.now())
+}
+
+// endWithoutJudge ends the rows of a run none of which needs a judge, because they have no candidate or an empty one,
+// and then the run.
+func (r *Reconciler) endWithoutJudge(ctx context.Context, s *scope, leaves []*v1alpha1.EvalRun) error {
+	if len(leaves) == 0 {
+		leaves = []*v1alpha1.EvalRun{s.run}
+	}
+	grader := &rubric.Grader{Now: r.now}
+	all, err := r.endLeaves(ctx, s, leaves, func(_ int, leaf *v1alpha1.EvalRun) (v1alpha1.Findings, error) {
+		row, _ := runtree.Row(leaf)
+		return grader.Grade(ctx, &row.Spec, nil, nil)
+	})
+	if err != nil {
+		return err
+	}
+	r.finish(s, all)
+	return nil
+}
+
+// endFailed gives the leaves that have no report, although the Job ended, an Error that says why; then it ends the run.
+// A report that reached the API server meanwhile wins.
+func (r *Reconciler) endFailed(ctx context.Context, s *scope, leaves []*v1alpha1.EvalRun) error {
+	why := causes(s.job, s.pods, runtree.Calls(leaves))
+	all, err := r.endLeaves(ctx, s, leaves, func(i int, leaf *v1alpha1.EvalRun) (v1alpha1.Findings, error) {
+		now := metav1.NewTime(r.now())
+		return v1alpha1.Findings{Judgments: leaf.Status.Judgments, Error: why[i], StartedAt: s.run.Status.StartTime, FinishedAt: &now}, nil
+	})
+	if err != nil {
+		return err
+	}
+	logf.FromContext(ctx).Info("the Job ended before every row was graded", "job", s.job.Name, "cause", jobCause(s.job))
+	r.finish(s, all)
+	return nil
+}
+
+// findings are what is known about a leaf, the i-th of its run, when it ends here.
+type findings func(i int, leaf *v1alpha1.EvalRun) (v1alpha1.Findings, error)
+
+// endLeaves gives each leaf that has no report one, and returns the leaves as they are then. A root that is its own leaf
+// is not written here: its status is written at the end of the reconcile.
+func (r *Reconciler) endLeaves(ctx context.Context, s *scope, leaves []*v1alpha1.EvalRun, find findings) ([]*v1alpha1.EvalRun, error) {
+	out := slices.Clone(leaves)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxWriters)
+	for i, leaf := range leaves {
+		switch {
+		case leaf.Status.Report != nil:
+		case leaf.UID == s.run.UID:
+			if err := score(s.run, i, find); err != nil {
+				return nil, err
+			}
+			out[i] = s.run
+		default:
+			group.Go(func() (err error) {
+				out[i], err = r.endChild(ctx, i, leaf, find)
+				return err
+			})
+		}
+	}
+	return out, group.Wait()
+}
+
+// maxEndAttempts bounds how often the end of a child is tried while others write to it: a collector writes to a leaf a
+// few times a second at most, and not at all once its Job ended.
+const maxEndAttempts = 5
+
+// endChild ends a child. The first try is with what the cache says: when that is not the newest, the write is refused.
+func (r *Reconciler) endChild(ctx context.Context, i int, child *v1alpha1.EvalRun, find findings) (*v1alpha1.EvalRun, error) {
+	before := child
+	if child.ResourceVersion == "" { // it was there already, and was not read
+		before = &v1alpha1.EvalRun{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(child), before); err != nil {
+			return nil, fmt.Errorf("reading child %q: %w", child.Name, err)
+		}
+	}
+	var err error
+	for range maxEndAttempts {
+		if before.Status.Report != nil {
+			return before, nil
+		}
+		after := before.DeepCopy()
+		if err := score(after, i, find); err != nil {
+			return nil, err
+		}
+		runtree.Conclude(after, summarize([]*v1alpha1.EvalRun{after}), "", r.now())
+		err = r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if err == nil {
+			return after, nil
+		}
+		if !apierrors.IsConflict(err) {
+			break
+		}
+		before = &v1alpha1.EvalRun{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(child), before); err != nil {
+			return nil, fmt.Errorf("reading child %q: %w", child.Name, err)
+		}
+	}
+	return nil, fmt.Errorf("ending child %q: %w", child.Name, err)
+}
+
+// score gives a leaf its report.
+func score(leaf *v1alpha1.EvalRun, i int, find findings) error {
+	row, ok := runtree.Row(leaf)
+	if !ok {
+		return fmt.Errorf("run %q does not say which row it grades", leaf.Name)
+	}
+	found, err := find(i, leaf)
+	if err != nil {
+		return fmt.Errorf("ending row %q: %w", row.Name, err)
+	}
+	result := rubric.Score(row.Row, &row.Spec, found)
+	redact.New().Report(&result)
+	reports.Bound(&result)
+	leaf.Status.Report = &result
+	leaf.Status.Judgments = nil
+	return nil
+}
+
+// allReported tells whether every leaf has its report.
+func allReported(leaves []*v1alpha1.EvalRun) bool {
+	return !slices.ContainsFunc(leaves, func(leaf *v1alpha1.EvalRun) bool { return leaf.Status.Report == nil })
+}
+
+// rowsToGrade are the rows of leaves.
+func rowsToGrade(leaves []*v1alpha1.EvalRun) ([]planRow, error) {
+	rows := make([]planRow, len(leaves))
+	for i, leaf := range leaves {
+		row, ok := runtree.Row(leaf)
+		if !ok {
+			return nil, fmt.Errorf("run %q does not say which row it grades", leaf.Name)
+		}
+		rows[i] = row
+	}
+	return rows, nil
+}
