@@ -41,14 +41,7 @@ const (
 	reporter = "mcptest-operator"
 )
 
-// The certificate of the collector is the only Secret that the operator reads: it has no access to those of users.
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;update,resourceNames=mcptest-operator-collector,namespace=system
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=create,namespace=system
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create,namespace=system
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;update,resourceNames=mcptest-operator.eval.mcptest.dev,namespace=system
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=system
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// What the manager may do in its own namespace, and in asking who calls, is in config/rbac and in the chart.
 
 // newManager puts the operator together. Nothing runs until the manager is started.
 func newManager(ctx context.Context, config *rest.Config, o *options) (manager.Manager, error) {

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,11 +67,11 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 func (r *Reconciler) gatherJob(ctx context.Context, from client.Reader, s *scope) error {
 	job := &batchv1.Job{}
 	err := from.Get(ctx, client.ObjectKeyFromObject(s.run), job)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the Job: %w", err)
-	}
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err != nil:
+		return fmt.Errorf("reading the Job: %w", err)
 	}
 	if !metav1.IsControlledBy(job, s.run) {
 		s.foreignJob = true

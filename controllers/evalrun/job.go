@@ -34,7 +34,7 @@ const (
 	labelQueue = "kueue.x-k8s.io/queue-name"
 
 	tokenVolume  = "collector-token"
-	tokenDir     = "/var/run/mcptest"
+	tokenDir     = "/var/run/mcptest" //nolint:gosec // a path, no secret
 	tokenFile    = "token"
 	tokenSeconds = 3600
 	// stopSeconds is how long a runner that is told to stop may finish the calls under way, and hand over what it has.

@@ -100,7 +100,7 @@ func New(o Options) *Judge {
 // processKey is the key of the nonces: random, made once a process, never written anywhere.
 var processKey = sync.OnceValue(func() []byte {
 	key := make([]byte, 32)
-	rand.Read(key) //nolint:errcheck // It never returns an error: it ends the process instead.
+	rand.Read(key) // never returns an error: it ends the process instead
 	return key
 })
 

@@ -302,16 +302,16 @@ func TestCancellationEndsEveryWait(t *testing.T) {
 func TestConcurrencyIsBoundedAndNoSlotIsHeldDuringPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most, first atomic.Int32
-		c := clientFunc(func(context.Context, Request) (Response, error) {
+		c := clientFunc(func(ctx context.Context, r Request) (Response, error) {
 			n := now.Add(1)
 			defer now.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // virtual
 			if first.Add(1) == 1 {
 				return Response{}, &StatusError{Provider: openaiP, Status: 429, RetryAfter: 100 * time.Second}
 			}
-			return say(valid)(t.Context(), Request{})
+			return say(valid)(ctx, r)
 		})
 		j := newJudge(t, c, func(o *Options) { o.Concurrency = 2 })
 		start := time.Now()

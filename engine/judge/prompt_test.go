@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -43,8 +44,18 @@ func TestNonceDependsOnKeyAndEveryText(t *testing.T) {
 		}
 		seen[n] = name
 	}
-	if string(processKey()) != string(processKey()) || len(processKey()) != 32 {
-		t.Error("the key of the process must be 32 bytes, made once")
+}
+
+func TestNonceKeyIsRandomAndMadeOncePerProcess(t *testing.T) {
+	key := New(Options{}).options.NonceKey
+	if len(key) != 32 || bytes.Count(key, key[:1]) == len(key) {
+		t.Errorf("the key is %d bytes, or all of them are alike; want 32 random ones", len(key))
+	}
+	if again := New(Options{}).options.NonceKey; !bytes.Equal(again, key) {
+		t.Error("two judges of a process have different keys: no prompt cache can serve both (S-46)")
+	}
+	if own := New(Options{NonceKey: testKey}).options.NonceKey; !bytes.Equal(own, testKey) {
+		t.Error("the key that the caller gave is not used")
 	}
 }
 

@@ -18,7 +18,7 @@ func TestShown(t *testing.T) {
 		"a reason alone stays":              {`{"reason": "x"} and "score" of 3`, `{"reason": "x"} and "score" of 3`},
 		"CJK stays":                         {"東京は「晴れ」です。", "東京は「晴れ」です。"},
 		"emoji stay":                        {"👩🏽‍💻 ❤️‍🔥 1️⃣ 🏳️‍🌈", "👩🏽‍💻 ❤️‍🔥 1️⃣ 🏳️‍🌈"},
-		"joiners of Persian and Hindi":      {"می‌خواهم क्‍ष", "می‌خواهم क्‍ष"},
+		"joiners of Persian and Hindi":      {"می\u200cخواهم क्\u200dष", "می\u200cخواهم क्\u200dष"},
 		"zero width in a Latin word":        {"sys\u200btem", "sys[U+200B]tem"},
 		"bidirectional override":            {"a\u202eb", "a[U+202E]b"},
 		"controls":                          {"a\x00b\x1bc\u0085d\re", "a[U+0000]b[U+001B]c[U+0085]d[U+000D]e"},

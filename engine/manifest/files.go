@@ -105,8 +105,16 @@ func (r *reader) directory(root string) {
 		case d.IsDir(), hidden, !isManifestName(path):
 			return nil
 		}
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			return nil // a link to a directory, a socket, a link to nothing
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // a link to nothing
+			return nil
+		case err != nil:
+			found++
+			r.fail(path, err)
+			return nil
+		case !info.Mode().IsRegular(): // a link to a directory, a socket
+			return nil
 		}
 		found++
 		if len(r.sources) >= maxFiles {

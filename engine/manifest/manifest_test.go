@@ -262,6 +262,20 @@ func TestEmptyDirectoryIsAProblem(t *testing.T) {
 	}
 }
 
+func TestLinksOfADirectory(t *testing.T) {
+	dir := t.TempDir()
+	for link, target := range map[string]string{"nothing.yaml": "gone.yaml", "directory.yaml": t.TempDir(), "loop.yaml": "loop.yaml"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Load([]string{dir}, nil)
+	// Only what may be a manifest, and cannot be looked at, is a problem.
+	if want := filepath.Join(dir, "loop.yaml") + ": too many levels of symbolic links"; err == nil || err.Error() != want {
+		t.Errorf("Load = %v, want %s", err, want)
+	}
+}
+
 func TestLargeFileIsAProblem(t *testing.T) {
 	_, err := Load([]string{Stdin}, strings.NewReader(strings.Repeat("# x\n", MaxFileBytes/4+1)))
 	if want := "<stdin>: the file is larger than 16 MiB; split it"; err == nil || err.Error() != want {

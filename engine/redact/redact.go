@@ -121,7 +121,7 @@ func jsonEscaped(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if e.Encode(s) != nil {
+	if err := e.Encode(s); err != nil {
 		return s
 	}
 	quoted := strings.TrimSuffix(b.String(), "\n")

@@ -38,7 +38,7 @@ func Score(row v1alpha1.Row, spec *v1alpha1.EvalSpec, f v1alpha1.Findings) v1alp
 		verdicts = append(verdicts, v)
 		report.Rubrics = append(report.Rubrics, r)
 	}
-	conclude(&report, spec, rubrics, verdicts, f)
+	conclude(&report, rubrics, verdicts, f)
 	return report
 }
 
@@ -120,7 +120,7 @@ func memberModel(j *v1alpha1.JudgeSpec, member int) string {
 }
 
 // conclude makes the row's score and outcome of its rubrics': all must pass, and the score is their weighted mean.
-func conclude(report *v1alpha1.Report, spec *v1alpha1.EvalSpec, rubrics []v1alpha1.NamedRubric, verdicts []verdict, f v1alpha1.Findings) {
+func conclude(report *v1alpha1.Report, rubrics []v1alpha1.NamedRubric, verdicts []verdict, f v1alpha1.Findings) {
 	var sum, weights float64
 	passed, vacuous := true, true
 	for i, v := range verdicts {

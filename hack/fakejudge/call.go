@@ -87,7 +87,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, f wire) {
 func (s *Server) readCall(w http.ResponseWriter, r *http.Request, f wire) ([]byte, *refusal, error) {
 	refuse := func(status int, msg string) *refusal { return &refusal{status, f.failure(status, msg)} }
 	if s.rulesErr != nil {
-		return nil, refuse(http.StatusInternalServerError, ReasonPrefix+" its rules are invalid: "+s.rulesErr.Error()), nil
+		return nil, refuse(http.StatusInternalServerError, ReasonPrefix+" its rules are invalid: "+s.rulesErr.Error()), nil //nolint:nilerr // the refusal tells it
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -97,7 +97,7 @@ func (s *Server) readCall(w http.ResponseWriter, r *http.Request, f wire) ([]byt
 		return nil, ref, nil
 	}
 	if mt, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mt != "application/json" {
-		return nil, refuse(http.StatusBadRequest, "Content-Type: must be application/json"), nil
+		return nil, refuse(http.StatusBadRequest, "Content-Type: must be application/json"), nil //nolint:nilerr // the refusal tells it
 	}
 	body, err := readBody(w, r, MaxBodyBytes)
 	var tooLarge *http.MaxBytesError

@@ -58,15 +58,19 @@ func (d decision) outcome(req *request) outcome {
 	out := d.content(req)
 	text := out.text + out.refusal
 	if out.verdict != nil {
-		// A verdict is made of JSON values only, so that it can always be encoded.
-		data, _ := json.Marshal(out.verdict)
-		text = string(data)
+		text = out.verdictText()
 	}
 	out.tokens = estimateTokens(len(text))
 	if req.maxTokens > 0 && out.tokens > req.maxTokens {
 		return outcome{fault: faultTruncated, text: clip(text, 4*req.maxTokens), tokens: req.maxTokens}
 	}
 	return out
+}
+
+// verdictText is the verdict as JSON.
+func (o outcome) verdictText() string {
+	data, _ := json.Marshal(o.verdict) //nolint:errchkjson // it is made of JSON values only, which can always be encoded
+	return string(data)
 }
 
 func (d decision) content(req *request) outcome {

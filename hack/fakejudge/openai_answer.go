@@ -1,7 +1,6 @@
 package fakejudge
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -60,9 +59,7 @@ func (openAI) answer(s *Server, req *request, out outcome) any {
 	case out.refusal != "":
 		choice.Message.Refusal = &out.refusal
 	case out.verdict != nil:
-		// The verdict came from JSON values, so that it can always be encoded.
-		data, _ := json.Marshal(out.verdict)
-		text := string(data)
+		text := out.verdictText()
 		choice.Message.Content = &text
 	default:
 		choice.Message.Content = &out.text

@@ -134,8 +134,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/v1/chat/completions"):
 		s.serveCall(w, r, openAI{})
 	default:
-		// Which of the two was meant cannot be known; both SDKs read this form.
-		writeJSON(w, http.StatusNotFound, anthropic{}.failure(http.StatusNotFound,
+		// Which of the two was meant cannot be known; both SDKs read this form. It counts nowhere, written or not.
+		_ = writeJSON(w, http.StatusNotFound, anthropic{}.failure(http.StatusNotFound,
 			"Not Found: "+clip(path, 200)+" (the stand-in judge serves POST .../v1/messages, POST .../v1/chat/completions and "+controlPrefix+"stats)"))
 	}
 }

@@ -115,7 +115,7 @@ func (s *stage) condition(ctx context.Context, run, kind, want string) string {
 		if err := api.Get(ctx, s.key(run), r); err != nil {
 			return err.Error()
 		}
-		text := ""
+		var text string
 		text, message = conditionText(r.Status.Conditions, kind)
 		return text
 	}).Should(Equal(want))

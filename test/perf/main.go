@@ -151,7 +151,7 @@ func (b *bench) run(ctx context.Context, l load) (figures, error) {
 	if err := b.api.Create(ctx, ns); err != nil {
 		return f, err
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: v1alpha1.DefaultJudgeSecret}, StringData: judge.Keys("stand-in")}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: v1alpha1.DefaultJudgeSecret}, StringData: judge.Keys("no-real-key")}
 	if err := b.api.Create(ctx, secret); err != nil {
 		return f, err
 	}

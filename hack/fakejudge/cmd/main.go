@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -41,8 +42,9 @@ Usage: fakejudge [flags]
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 type options struct {
@@ -122,7 +124,7 @@ func newServer(o options) (*fakejudge.Server, error) {
 	return fakejudge.New(fakejudge.Options{Rules: rules, Keys: o.keys}), nil
 }
 
-func serve(ctx context.Context, o options, srv *fakejudge.Server, stdout, stderr io.Writer) error {
+func serve(ctx context.Context, o options, srv *fakejudge.Server, stdout, stderr io.Writer) (err error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", o.listen)
 	if err != nil {
@@ -144,7 +146,11 @@ func serve(ctx context.Context, o options, srv *fakejudge.Server, stdout, stderr
 		return errors.Join(err, hs.Close())
 	}
 	if o.readyFile != "" {
-		defer os.Remove(o.readyFile)
+		defer func() {
+			if rerr := os.Remove(o.readyFile); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+				err = errors.Join(err, fmt.Errorf("remove the ready file: %w", rerr))
+			}
+		}()
 	}
 	select {
 	case err := <-done:
