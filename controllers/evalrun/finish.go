@@ -23,14 +23,37 @@ import (
 func (r *Reconciler) finish(s *scope, leaves []*v1alpha1.EvalRun) {
 	summary := summarize(leaves)
 	note := ""
+	if missing := missingRows(s.run, leaves); missing > 0 {
+		summary.Rows += missing
+		summary.Errored += missing
+		note = fmt.Sprintf("%s; %s deleted before the run ended", runtree.Sentence(summary), counted(missing, "child run was", "child runs were"))
+	}
 	if runtree.IsChild(leaves[0]) {
 		all := rowsOf(leaves)
 		s.run.Status.Rows = listed(all)
 		if n := len(s.run.Status.Rows); n < len(all) {
-			note = fmt.Sprintf("%s; status.rows lists %d of them, the bad ones first: the child runs hold all", runtree.Sentence(summary), n)
+			if note == "" {
+				note = runtree.Sentence(summary)
+			}
+			note += fmt.Sprintf("; status.rows lists %d of them, the bad ones first: the child runs hold all", n)
 		}
 	}
 	runtree.Conclude(s.run, summary, note, r.now())
+}
+
+// missingRows is how many of the rows that a run was frozen with have no child any more: somebody deleted them.
+func missingRows(run *v1alpha1.EvalRun, leaves []*v1alpha1.EvalRun) int32 {
+	if run.Status.Summary == nil {
+		return 0
+	}
+	return max(0, run.Status.Summary.Rows-int32(len(leaves)))
+}
+
+func counted(n int32, one, many string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, one)
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // endOrphaned ends a run whose children were deleted before they had their reports.

@@ -130,6 +130,7 @@ func (r *Reconciler) showProgress(s *scope, leaves []*v1alpha1.EvalRun) {
 		return
 	}
 	summary, rows := summarize(leaves), listed(rowsOf(leaves))
+	summary.Rows += missingRows(s.run, leaves)
 	status := &s.run.Status
 	if equality.Semantic.DeepEqual(status.Summary, &summary) && equality.Semantic.DeepEqual(status.Rows, rows) {
 		return

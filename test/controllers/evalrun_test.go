@@ -283,6 +283,18 @@ var _ = Describe("An EvalRun", func() {
 			Expect(s.versions(ctx)).To(Equal(before))
 		})
 
+		It("counts a child that was deleted as a row that ended as Error", func(ctx SpecContext) {
+			s.start(ctx, "run", "weather")
+			s.job(ctx, "run")
+			s.collect(ctx, "run-0", 0.9)
+			Expect(api.Delete(ctx, s.run(ctx, "run-3"))).To(Succeed())
+			s.collect(ctx, "run-1", 0.9)
+			s.collect(ctx, "run-2", 0.9)
+			Expect(s.condition(ctx, "run", "Complete", "True Finished")).To(ContainSubstring("1 child run was deleted before the run ended"))
+			Expect(*s.run(ctx, "run").Status.Summary).To(And(HaveField("Rows", int32(4)), HaveField("Passed", int32(3)), HaveField("Errored", int32(1))))
+			s.condition(ctx, "run", "Passed", "False Error")
+		})
+
 		It("ends as Error when its children were deleted", func(ctx SpecContext) {
 			s.start(ctx, "run", "weather")
 			s.job(ctx, "run")

@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 		"a model":                      {judge("model: org/model-1.5:free@x+y"), ""},
 		"an empty model":               {judge(`model: ""`), "should be at least 1 chars long"},
 		"a model too long":             {judge("model: " + long(129)), "may not be more than 128 bytes"},
-		"a model with a blank":         {judge("model: a b"), "a model name starts with a letter or digit and goes on with letters, digits and . _ : / @ + -, as in claude-sonnet-4-5"},
+		"a model with a blank":         {judge("model: a b"), "a model name starts with a letter or digit and goes on with letters, digits and . _ : / @ + -, as in claude-sonnet-5-5"},
 		"a model with a dash in front": {judge("model: -a"), "a model name starts with a letter or digit"},
 		"an unknown provider":          {judge("provider: acme"), `supported values: "anthropic", "openai"`},
 		"provider openai":              {judge("provider: openai"), ""},
