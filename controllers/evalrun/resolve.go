@@ -14,6 +14,7 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/condition"
 	"github.com/mcptest/mcptest-operator/controllers/lookup"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 	"github.com/mcptest/mcptest-operator/engine/plan"
 )
 
@@ -95,7 +96,7 @@ func (r *Reconciler) noSuchEval(ctx context.Context, run *v1alpha1.EvalRun) ([]p
 		names[i] = list.Items[i].Name
 	}
 	name := run.Spec.EvalRef.Name
-	err := &plan.NotFoundError{Kind: "Eval", Name: name, Nearest: plan.Nearest(name, names)}
+	err := &plan.NotFoundError{Kind: "Eval", Name: name, Nearest: nearest.Name(name, names)}
 	problem := condition.Missing(v1alpha1.ReasonEvalNotFound, err.Error())
 	return nil, &problem, nil
 }

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
-	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
 // Limits of one document.

@@ -17,7 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
-	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
 // The kinds that are read.

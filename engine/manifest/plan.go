@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
-	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 	"github.com/mcptest/mcptest-operator/engine/plan"
 )
 

@@ -2,10 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
 // Catalog holds what evals can refer to.
@@ -89,11 +90,11 @@ func Resolve(spec v1alpha1.EvalSpec, c Catalog) (v1alpha1.EvalSpec, error) {
 	ref := out.ResponseFrom.ConfigMapKeyRef
 	data, ok := c.ConfigMaps[ref.Name]
 	if !ok {
-		return out, &NotFoundError{Kind: KindConfigMap, Name: ref.Name, Nearest: nearest(ref.Name, c.ConfigMaps)}
+		return out, &NotFoundError{Kind: KindConfigMap, Name: ref.Name, Nearest: nearestKey(ref.Name, c.ConfigMaps)}
 	}
 	text, ok := data[ref.Key]
 	if !ok {
-		return out, &NotFoundError{Kind: KindConfigMapKey, Name: ref.Name + "/" + ref.Key, Nearest: nearest(ref.Key, data)}
+		return out, &NotFoundError{Kind: KindConfigMapKey, Name: ref.Name + "/" + ref.Key, Nearest: nearestKey(ref.Key, data)}
 	}
 	out.Response, out.ResponseFrom = &text, nil
 	return out, nil
@@ -106,7 +107,7 @@ func (c Catalog) resolveRubric(source *v1alpha1.RubricSource) error {
 	}
 	found, ok := c.Rubrics[source.Ref]
 	if !ok {
-		return &NotFoundError{Kind: KindRubric, Name: source.Ref, Nearest: nearest(source.Ref, c.Rubrics)}
+		return &NotFoundError{Kind: KindRubric, Name: source.Ref, Nearest: nearestKey(source.Ref, c.Rubrics)}
 	}
 	resolved := *found.DeepCopy()
 	if source.Threshold != nil {
@@ -119,34 +120,7 @@ func (c Catalog) resolveRubric(source *v1alpha1.RubricSource) error {
 	return nil
 }
 
-// nearest is the key that is most like name; empty when none is like it.
-func nearest[V any](name string, among map[string]V) string {
-	best, distance := "", len(name)/2+1
-	for key := range among {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(key)); d < distance || (d == distance && best != "" && key < best) {
-			best, distance = key, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's: the least number of inserted, deleted and replaced bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+// nearestKey is the key that is most like name; empty when none is like it.
+func nearestKey[V any](name string, among map[string]V) string {
+	return nearest.Name(name, slices.Collect(maps.Keys(among)))
 }

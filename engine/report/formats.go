@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
-	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 	"github.com/mcptest/mcptest-operator/engine/redact"
 )
 

@@ -23,7 +23,7 @@ import (
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/validatecmd"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/versioncmd"
 	"github.com/mcptest/mcptest-operator/engine/manifest"
-	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
 // Main runs the program and returns its exit code. A first Ctrl-C ends what is being done in order, a second at once.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
-	"github.com/mcptest/mcptest-operator/engine/manifest/nearest"
+	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
 // The resources, as the API has them in URLs.
