@@ -95,7 +95,9 @@ start_judge() {
 # install puts the CRDs in, starts the manager beside the cluster and gives the namespace default its keys.
 install() {
   kubectl apply --server-side --force-conflicts -f config/crd/bases >/dev/null
-  kubectl wait --for=condition=Established --timeout=60s crd evals.eval.mcptest.dev evalruns.eval.mcptest.dev rubrics.eval.mcptest.dev >/dev/null
+  # A CRD that was made a moment ago has no conditions at all, which kubectl wait takes for an error.
+  wait_for 60 "the CRDs" kubectl wait --for=condition=Established --timeout=10s \
+    crd/evals.eval.mcptest.dev crd/evalruns.eval.mcptest.dev crd/rubrics.eval.mcptest.dev
   kubectl create namespace "$system" --dry-run=client -o yaml | kubectl apply -f - >/dev/null
   local collector health
   collector=$(free_port)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/mcptest/mcptest-operator/hack/fakejudge"
 )
 
@@ -26,13 +28,20 @@ const startTimeout = time.Minute
 
 // InstallCRDs puts the CRDs of a checkout into the cluster of the environment, with kubectl, as a user would.
 func InstallCRDs(ctx context.Context, repo string) error {
-	for _, args := range [][]string{
-		{"apply", "--server-side", "--force-conflicts", "-f", filepath.Join(repo, "config/crd/bases")},
-		{"wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"},
-	} {
-		if out, err := exec.CommandContext(ctx, "kubectl", args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("kubectl %v: %w\n%s", args, err, out)
-		}
+	if err := kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(repo, "config/crd/bases")); err != nil {
+		return err
+	}
+	// A CRD that was made a moment ago has no conditions at all, which kubectl wait takes for an error.
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return kubectl(ctx, "wait", "--for=condition=Established", "--timeout=10s", "crd", "--all") == nil, nil
+	})
+}
+
+func kubectl(ctx context.Context, args ...string) error {
+	if out, err := exec.CommandContext(ctx, "kubectl", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl %v: %w\n%s", args, err, out)
 	}
 	return nil
 }

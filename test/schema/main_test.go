@@ -75,8 +75,15 @@ func withServer(m *testing.M) (int, error) {
 	if out, err := kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", crdDir); err != nil {
 		return 0, fmt.Errorf("installing the CRDs: %w\n%s", err, out)
 	}
-	if out, err := kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s",
-		"crd/rubrics.eval.mcptest.dev", "crd/evals.eval.mcptest.dev", "crd/evalruns.eval.mcptest.dev"); err != nil {
+	// A CRD that was made a moment ago has no conditions at all, which kubectl wait takes for an error.
+	var out string
+	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		var err error
+		out, err = kubectl(ctx, "wait", "--for=condition=Established", "--timeout=10s",
+			"crd/rubrics.eval.mcptest.dev", "crd/evals.eval.mcptest.dev", "crd/evalruns.eval.mcptest.dev")
+		return err == nil, nil
+	})
+	if err != nil {
 		return 0, fmt.Errorf("waiting for the CRDs: %w\n%s", err, out)
 	}
 	scheme := runtime.NewScheme()
