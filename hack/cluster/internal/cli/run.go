@@ -120,7 +120,7 @@ func runChild(ctx context.Context, args, env []string, record string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var kill <-chan time.Time
-	stop := ctx.Done()
+	stop, received := ctx.Done(), 0
 	for {
 		select {
 		case err := <-ended:
@@ -132,7 +132,7 @@ func runChild(ctx context.Context, args, env []string, record string) error {
 			stop, kill = nil, time.After(commandGrace)
 			send(syscall.SIGTERM)
 		case sig := <-signals:
-			if stop == nil && len(signals) == 0 && sig == os.Interrupt && kill != nil {
+			if received++; received > 1 {
 				kill = time.After(3 * time.Second) // asked again: less patience
 			}
 			if s, ok := sig.(syscall.Signal); ok && group {
