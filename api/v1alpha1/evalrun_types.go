@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Rows",type=integer,JSONPath=`.status.summary.rows`
 // +kubebuilder:printcolumn:name="Cost",type=number,JSONPath=`.status.summary.costUSD`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Standing",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Passed",type=integer,JSONPath=`.status.summary.passed`,priority=1
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.summary.failed`,priority=1
 // +kubebuilder:printcolumn:name="Deferred",type=integer,JSONPath=`.status.summary.deferred`,priority=1

@@ -43,7 +43,7 @@ const (
 	LabelRun = "eval.mcptest.dev/run"
 	// LabelEval is set on a run of an Eval: the name of the Eval, where it is a valid label value.
 	LabelEval = "eval.mcptest.dev/eval"
-	// LabelPlan is set on the children of a run: which plan they belong to.
+	// LabelPlan is set on the children of a run: which revision of its plan they belong to.
 	LabelPlan = "eval.mcptest.dev/plan"
 	// LabelManagedBy and ManagedBy mark the Jobs and pods that the operator watches.
 	LabelManagedBy = "app.kubernetes.io/managed-by"

@@ -30,10 +30,10 @@ import (
 )
 
 const (
-	// A run makes a child for each of its rows: 1000 of them take 10 s at this rate. The API server's own priority and
-	// fairness protects it.
-	clientQPS   = 100
-	clientBurst = 200
+	// unlimited: no request waits here. A run makes a child for each of its rows, and the collector reads and writes each
+	// of them once: any rate would be the speed of a big run. What bounds the manager is how many requests it has under
+	// way (16 children a reconcile, 128 runners), and the API server protects itself by priority and fairness.
+	unlimited = -1
 	// shutdownTimeout is above the time in which the collector ends the requests under way.
 	shutdownTimeout = 30 * time.Second
 	leaderID        = "mcptest-operator.eval.mcptest.dev"
@@ -46,7 +46,7 @@ const (
 // newManager puts the operator together. Nothing runs until the manager is started.
 func newManager(ctx context.Context, config *rest.Config, o *options) (manager.Manager, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = clientQPS, clientBurst
+	config.QPS = unlimited
 	config.UserAgent = reporter + "/" + version
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {

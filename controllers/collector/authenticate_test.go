@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/collector/wire"
+	"github.com/mcptest/mcptest-operator/controllers/runtree"
 )
 
 func TestOnlyThePodOfARunIsLetIn(t *testing.T) {
@@ -253,6 +255,33 @@ func TestNoSliceIsCutFromAPartOfTheRows(t *testing.T) {
 	w.cached.hide("run-0")
 	w.cached.hide("run-1")
 	w.want(w.ask("pod-0", http.MethodGet, "/v1/slice", nil), 503, "not seen all rows")
+}
+
+// A replica that starts after a child was deleted must not give its pods other rows than those they have.
+func TestACollectorThatStartsLaterGivesAPodTheSameSlice(t *testing.T) {
+	w := newRun(t, 4, 2, "clear")
+	job, leaves := &batchv1.Job{}, []*v1alpha1.EvalRun{w.run("run-0"), w.run("run-1"), w.run("run-2"), w.run("run-3")}
+	if err := w.live.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "run"}, job); err != nil {
+		t.Fatal(err)
+	}
+	runtree.FreezeSlices(job, leaves)
+	if err := w.live.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.live.Delete(t.Context(), leaves[3]); err != nil {
+		t.Fatal(err)
+	}
+	for pod, want := range map[string]string{"pod-0": "run-0 run-1", "pod-1": "run-2"} {
+		var slice wire.Slice
+		w.ask(pod, http.MethodGet, "/v1/slice", nil).into(t, &slice)
+		var got []string
+		for _, leaf := range slice.Leaves {
+			got = append(got, leaf.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s grades %v, want %s", pod, got, want)
+		}
+	}
 }
 
 func TestARunWithOneRowIsItsOwnLeaf(t *testing.T) {

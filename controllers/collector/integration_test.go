@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -227,21 +228,32 @@ func (c *cluster) pod(pod *corev1.Pod) *wire.Client { return c.as(c.token(wire.A
 
 func (c *cluster) run(name string) *v1alpha1.EvalRun {
 	c.t.Helper()
-	run := &v1alpha1.EvalRun{}
-	if err := c.live.Get(c.ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, run); err != nil {
+	run, err := c.read(name)
+	if err != nil {
 		c.t.Fatal(err)
 	}
 	return run
 }
 
+// read is run for goroutines, which may not end a test.
+func (c *cluster) read(name string) (*v1alpha1.EvalRun, error) {
+	run := &v1alpha1.EvalRun{}
+	return run, c.live.Get(c.ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, run)
+}
+
 // eventually asks until the collector's caches are there.
 func (c *cluster) eventually(ask func() error) {
 	c.t.Helper()
-	var err error
-	c.poll(func() bool { err = ask(); return !wire.Temporary(err) })
-	if err != nil {
+	if err := c.settled(ask); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// settled asks until the answer is not a temporary one, and returns it.
+func (c *cluster) settled(ask func() error) error {
+	var err error
+	c.poll(func() bool { err = ask(); return !wire.Temporary(err) })
+	return err
 }
 
 func (c *cluster) refused(err error, status int) {
@@ -377,7 +389,11 @@ func TestManyWritersOfOneRowLoseNothing(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() { // a reconciler that writes the same status all the time
 		for n := range 20 {
-			run := c.run("run-0")
+			run, err := c.read("run-0")
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			from := run.DeepCopy()
 			run.Status.ProjectedCalls = int32(n + 1)
 			if err := c.live.Status().Patch(c.ctx, run, client.MergeFrom(from)); err != nil {
@@ -388,12 +404,26 @@ func TestManyWritersOfOneRowLoseNothing(t *testing.T) {
 	for _, question := range []string{"clear", "short"} {
 		all.Go(func() {
 			batch := wire.Judgments{Leaves: []wire.LeafJudgments{{Name: "run-0", Judgments: []v1alpha1.Judgment{answered(question, 0.5, "ok")}}}}
-			c.eventually(func() error { return own.PostJudgments(c.ctx, batch) })
+			if err := c.settled(func() error { return own.PostJudgments(c.ctx, batch) }); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	all.Wait()
 	s := c.run("run-0").Status
 	if len(s.Judgments) != 2 || s.ProjectedCalls != 20 {
 		t.Errorf("%d judgments and %d projected calls, want 2 and 20", len(s.Judgments), s.ProjectedCalls)
+	}
+}
+
+// A condition takes 32768 bytes: words of that length would make the whole status invalid, and the row would never end.
+func TestARowEndsWhateverTheLengthOfItsError(t *testing.T) {
+	c := newCluster(t)
+	own := c.pod(c.start("run", 1, 1)[0])
+	c.eventually(func() error { _, err := own.Slice(c.ctx); return err })
+	long := findingsOf(unanswered("clear", strings.Repeat("no ", 15000)), unanswered("short", "no"))
+	receipt, err := own.PostFindings(c.ctx, "run-0", long)
+	if err != nil || receipt.Outcome != v1alpha1.OutcomeError {
+		t.Errorf("receipt = %+v, %v; want Error", receipt, err)
 	}
 }

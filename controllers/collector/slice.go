@@ -60,7 +60,7 @@ func (c *Collector) grantOf(ctx context.Context, pod *corev1.Pod, job *batchv1.J
 		if err != nil {
 			return nil, err
 		}
-		assigned = assign(leaves, completions)
+		assigned = assign(job, leaves)
 		c.assignments.put(key, assigned)
 	}
 	if index >= len(assigned.slices) {
@@ -175,8 +175,8 @@ type assignment struct {
 	slices []plan.Slice
 }
 
-func assign(leaves []*v1alpha1.EvalRun, completions int32) *assignment {
-	a := &assignment{slices: plan.Slices(runtree.Calls(leaves), completions)}
+func assign(job *batchv1.Job, leaves []*v1alpha1.EvalRun) *assignment {
+	a := &assignment{slices: runtree.Slices(job, leaves)}
 	for _, leaf := range leaves {
 		a.leaves = append(a.leaves, object{leaf.Name, leaf.UID})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 )
 
-// maxMessage bounds the message of a condition, in bytes; the schema takes 32768.
-const maxMessage = 4096
+// MaxMessage bounds the message of a condition, in bytes; the schema takes 32768.
+const MaxMessage = 4096
 
 // State says who must do something next about an object.
 type State int
@@ -76,7 +76,7 @@ func Apply(conditions *[]metav1.Condition, generation int64, s Situation, now ti
 // Set writes one condition with the reason and the message of a situation.
 func Set(conditions *[]metav1.Condition, generation int64, kind string, status metav1.ConditionStatus, s Situation, now time.Time) {
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: s.Reason, Message: Clip(s.Message, maxMessage),
+		Type: kind, Status: status, Reason: s.Reason, Message: Clip(s.Message, MaxMessage),
 		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
 	})
 }

@@ -1,14 +1,24 @@
 package eval
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/runtree"
@@ -129,5 +139,37 @@ func TestOnlyConfigMapsAreLookedAtAgain(t *testing.T) {
 		if got := recheck(tc.evals, tc.err); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
+	}
+}
+
+// The newer object may differ in nothing that the watch of Evals lets through.
+func TestAStatusThatMetANewerEvalIsWrittenAgain(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	e := &v1alpha1.Eval{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "weather"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(e).WithIndex(&v1alpha1.EvalRun{}, indexEvalRef, evalRef).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "evals"}, "weather", errors.New("newer"))
+		}}).Build()
+	r := &Reconciler{Client: c, Live: c, Clock: clocktesting.NewFakePassiveClock(epoch)}
+	result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e)})
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > time.Second {
+		t.Errorf("result = %+v, %v; want another look soon", result, err)
+	}
+}
+
+func TestAnEvalIsToldOfRunsThatEnded(t *testing.T) {
+	over := run("a", 0, v1alpha1.Summary{Rows: 1, Passed: 1})
+	going := v1alpha1.EvalRun{}
+	if !(ended{}).Update(event.UpdateEvent{ObjectOld: &going, ObjectNew: &over}) {
+		t.Error("not of one that just ended")
+	}
+	if (ended{}).Update(event.UpdateEvent{ObjectOld: &over, ObjectNew: &over}) {
+		t.Error("of one that had ended before")
+	}
+	if !(ended{}).Create(event.CreateEvent{Object: &over}) || (ended{}).Create(event.CreateEvent{Object: &going}) {
+		t.Error("a watch that broke shows a run that was made and ended meanwhile as a new one: of those that ended, and of no others")
 	}
 }

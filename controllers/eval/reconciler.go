@@ -37,8 +37,11 @@ const (
 	recheckPresent = 5 * time.Minute
 )
 
+// conflictDelay is how long the cache is given to catch up after a write met a newer object, which the watch may not tell of.
+const conflictDelay = 100 * time.Millisecond
+
 // +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evals;evalruns;rubrics,verbs=get;list;watch
-// +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evals/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evals/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 
 // Reconcile looks at one Eval.
@@ -70,8 +73,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	err = r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	switch {
-	case apierrors.IsConflict(err): // the newer object is on its way here
-		return result, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
 	}

@@ -90,8 +90,12 @@ func evalOfRun(_ context.Context, object client.Object) []reconcile.Request {
 // ended lets a run through when it ended.
 type ended struct{}
 
-// Create is told for every Eval as well when the operator starts, and looks at its runs then.
-func (ended) Create(event.CreateEvent) bool   { return false }
+// Create tells of a run that was made and ended while the watch was broken.
+func (ended) Create(e event.CreateEvent) bool {
+	run, ok := e.Object.(*v1alpha1.EvalRun)
+	return ok && runtree.IsComplete(run)
+}
+
 func (ended) Delete(event.DeleteEvent) bool   { return false }
 func (ended) Generic(event.GenericEvent) bool { return false }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/condition"
-	"github.com/mcptest/mcptest-operator/engine/plan"
+	"github.com/mcptest/mcptest-operator/controllers/runtree"
 	"github.com/mcptest/mcptest-operator/engine/redact"
 )
 
@@ -32,15 +32,12 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 	return nil
 }
 
-// causes says for each of n rows why it has no report although the Job ended: what became of the Job, and what the last
-// pod of the row's slice left behind.
-func causes(job *batchv1.Job, pods []corev1.Pod, calls []int32) []string {
-	out := make([]string, len(calls))
+// causes says for each leaf why it has no report although the Job ended: what became of the Job, and what the last pod of
+// the leaf's slice left behind.
+func causes(job *batchv1.Job, pods []corev1.Pod, leaves []*v1alpha1.EvalRun) []string {
+	out := make([]string, len(leaves))
 	of, last := jobCause(job), lastWords(pods)
-	if job.Spec.Completions == nil {
-		return out
-	}
-	for index, slice := range plan.Slices(calls, *job.Spec.Completions) {
+	for index, slice := range runtree.Slices(job, leaves) {
 		for row := slice.From; row < slice.To; row++ {
 			out[row] = of
 			if words := last[index]; words != "" {

@@ -3,6 +3,7 @@ package evalrun
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,7 @@ func childrenOf(root *v1alpha1.EvalRun, p *plan.Plan, evalNames map[string]strin
 				Name:      runtree.ChildName(root.Name, i, len(p.Rows)),
 				Labels: map[string]string{
 					v1alpha1.LabelParent: root.Name,
-					v1alpha1.LabelPlan:   plan.ShortDigest(p.Digest),
+					v1alpha1.LabelPlan:   plan.ShortDigest(p.Revision),
 				},
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(root, v1alpha1.GroupVersion.WithKind(kindEvalRun))},
 			},
@@ -162,24 +163,25 @@ func (r *Reconciler) removeChildren(ctx context.Context, children []metav1.Parti
 }
 
 func (r *Reconciler) createChildren(ctx context.Context, root *v1alpha1.EvalRun, children []*v1alpha1.EvalRun) (*situation, error) {
-	problems := make([]*situation, len(children))
+	var problem atomic.Pointer[situation]
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxWriters)
-	for i, child := range children {
-		group.Go(func() (err error) {
-			problems[i], err = r.createChild(ctx, root, child)
+	for _, child := range children {
+		if problem.Load() != nil { // one is enough to tell, and thousands may be refused alike
+			break
+		}
+		group.Go(func() error {
+			p, err := r.createChild(ctx, root, child)
+			if p != nil {
+				problem.Store(p)
+			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for _, problem := range problems {
-		if problem != nil {
-			return problem, nil
-		}
-	}
-	return nil, nil
+	return problem.Load(), nil
 }
 
 // createChild makes one child. That it is there already is success when it is the same child.
@@ -203,6 +205,9 @@ func (r *Reconciler) createChild(ctx context.Context, root, child *v1alpha1.Eval
 		return nil, nil
 	case apierrors.IsInvalid(err), err != nil && refusedForSize(err):
 		problem := condition.Invalid(fmt.Sprintf("row %q: %v", child.Spec.Row.Name, err))
+		return &problem, nil
+	case apierrors.IsForbidden(err): // a quota of EvalRuns; or the namespace is being deleted
+		problem := condition.Missing(v1alpha1.ReasonPodsBlocked, fmt.Sprintf("the child runs are refused: %v", err))
 		return &problem, nil
 	case err != nil:
 		return nil, fmt.Errorf("creating child %q: %w", child.Name, err)

@@ -65,7 +65,7 @@ func TestWhatAPlanLacksIsToldByReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if problem := problemOf(tc.plan, tc.err); problem != nil {
+			if problem := problemOf(root(), tc.plan, tc.err); problem != nil {
 				got = fmt.Sprintf("%d %s", problem.State, problem.Reason)
 			}
 			if got != tc.want {
@@ -266,14 +266,22 @@ func TestTheBadRowsComeFirst(t *testing.T) {
 
 func TestRowsAreListedAsFarAsTheyFitIntoAStatus(t *testing.T) {
 	many := make([]v1alpha1.RowResult, 1500)
-	if got := len(listed(many)); got != 1000 {
+	if got := len(listed(root(), many)); got != 1000 {
 		t.Errorf("%d small rows are listed, want 1000", got)
 	}
 	for i := range many {
 		many[i].Cell = &v1alpha1.Cell{Prompt: strings.Repeat("p", 16384)}
 	}
-	if got := len(listed(many)); got < 25 || got > 32 {
+	if got := len(listed(root(), many)); got < 25 || got > 32 {
 		t.Errorf("%d rows of 16 KiB are listed, want about 31", got)
+	}
+	// Its spec takes the place: without room for its rows such a run would never end.
+	long := root(func(r *v1alpha1.EvalRun) { r.Spec.Eval = &v1alpha1.EvalSpec{Matrix: &v1alpha1.Matrix{}} })
+	for range 80 {
+		long.Spec.Eval.Matrix.Prompts = append(long.Spec.Eval.Matrix.Prompts, strings.Repeat("p", 16384))
+	}
+	if got := len(listed(long, many)); got < 5 || got > 8 {
+		t.Errorf("%d rows of 16 KiB are listed beside 1.25 MiB of spec, want those that fit into 1408 KiB", got)
 	}
 }
 
@@ -288,8 +296,12 @@ func TestProgressIsWrittenEveryTwoSeconds(t *testing.T) {
 		{a, 0, 0}, {a, 500 * time.Millisecond, 1500 * time.Millisecond}, {b, 600 * time.Millisecond, 0}, {a, 2 * time.Second, 0}, {a, 2100 * time.Millisecond, 1900 * time.Millisecond},
 	}
 	for i, s := range steps {
-		if got := th.wait(s.run, epoch.Add(s.at)); got != s.want {
+		got := th.wait(s.run, epoch.Add(s.at))
+		if got != s.want {
 			t.Errorf("step %d: wait %s, want %s", i, got, s.want)
+		}
+		if got == 0 {
+			th.written(s.run, epoch.Add(s.at))
 		}
 	}
 	th.forget(a)
@@ -341,7 +353,7 @@ func TestARowWithoutAReportSaysWhatBecameOfItsPod(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := causes(tc.job, tc.pods, []int32{1, 1})
+			got := causes(tc.job, tc.pods, kids("", ""))
 			if tc.want == nil {
 				if strings.Contains(strings.Join(got, ""), "REDACTME") {
 					t.Errorf("a key got through: %q", got)

@@ -57,8 +57,20 @@ func story(before, after *v1alpha1.EvalRun) []event {
 		return events
 	}
 	now, then := ready(after), ready(before)
-	if now != nil && now.Status == metav1.ConditionFalse && (then == nil || then.Reason != now.Reason) {
+	if now == nil || then != nil && then.Reason == now.Reason {
+		return events
+	}
+	held := then != nil && then.Reason == v1alpha1.ReasonSuspended
+	blocked := then != nil && then.Status == metav1.ConditionFalse
+	switch {
+	case now.Status == metav1.ConditionFalse:
 		events = append(events, event{corev1.EventTypeWarning, now.Reason, "Reconcile", now.Message})
+	case now.Reason == v1alpha1.ReasonSuspended:
+		normal(now.Reason, "Suspend", "%s", now.Message)
+	case held:
+		normal("Resumed", "Resume", "%s", now.Message)
+	case blocked && now.Reason == v1alpha1.ReasonRunning:
+		normal(now.Reason, "Reconcile", "%s", now.Message)
 	}
 	return events
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/runtree"
+	"github.com/mcptest/mcptest-operator/engine/plan"
 	"github.com/mcptest/mcptest-operator/engine/redact"
 	reports "github.com/mcptest/mcptest-operator/engine/report"
 	"github.com/mcptest/mcptest-operator/engine/rubric"
@@ -30,7 +31,7 @@ func (r *Reconciler) finish(s *scope, leaves []*v1alpha1.EvalRun) {
 	}
 	if runtree.IsChild(leaves[0]) {
 		all := rowsOf(leaves)
-		s.run.Status.Rows = listed(all)
+		s.run.Status.Rows = listed(s.run, all)
 		if n := len(s.run.Status.Rows); n < len(all) {
 			if note == "" {
 				note = runtree.Sentence(summary)
@@ -74,8 +75,8 @@ func (r *Reconciler) endWithoutJudge(ctx context.Context, s *scope, leaves []*v1
 	}
 	grader := &rubric.Grader{Now: r.now}
 	all, err := r.endLeaves(ctx, s, leaves, func(_ int, leaf *v1alpha1.EvalRun) (v1alpha1.Findings, error) {
-		row, _ := runtree.Row(leaf)
-		return grader.Grade(ctx, &row.Spec, nil, nil)
+		_, spec := runtree.Graded(leaf)
+		return grader.Grade(ctx, spec, nil, nil)
 	})
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (r *Reconciler) endWithoutJudge(ctx context.Context, s *scope, leaves []*v1
 // endFailed gives the leaves that have no report, although the Job ended, an Error that says why; then it ends the run.
 // A report that reached the API server meanwhile wins.
 func (r *Reconciler) endFailed(ctx context.Context, s *scope, leaves []*v1alpha1.EvalRun) error {
-	why := causes(s.job, s.pods, runtree.Calls(leaves))
+	why := causes(s.job, s.pods, leaves)
 	all, err := r.endLeaves(ctx, s, leaves, func(i int, leaf *v1alpha1.EvalRun) (v1alpha1.Findings, error) {
 		now := metav1.NewTime(r.now())
 		return v1alpha1.Findings{Judgments: leaf.Status.Judgments, Error: why[i], StartedAt: s.run.Status.StartTime, FinishedAt: &now}, nil
@@ -167,15 +168,16 @@ func (r *Reconciler) endChild(ctx context.Context, i int, child *v1alpha1.EvalRu
 
 // score gives a leaf its report.
 func score(leaf *v1alpha1.EvalRun, i int, find findings) error {
-	row, ok := runtree.Row(leaf)
-	if !ok {
+	row, spec := runtree.Graded(leaf)
+	if row == nil {
 		return fmt.Errorf("run %q does not say which row it grades", leaf.Name)
 	}
 	found, err := find(i, leaf)
 	if err != nil {
 		return fmt.Errorf("ending row %q: %w", row.Name, err)
 	}
-	result := rubric.Score(row.Row, &row.Spec, found)
+	result := rubric.Score(*row, spec, found)
+	result = *result.DeepCopy() // it shares its cell with the row
 	redact.New().Report(&result)
 	reports.Bound(&result)
 	leaf.Status.Report = &result
@@ -192,11 +194,11 @@ func allReported(leaves []*v1alpha1.EvalRun) bool {
 func rowsToGrade(leaves []*v1alpha1.EvalRun) ([]planRow, error) {
 	rows := make([]planRow, len(leaves))
 	for i, leaf := range leaves {
-		row, ok := runtree.Row(leaf)
-		if !ok {
+		row, spec := runtree.Graded(leaf)
+		if row == nil {
 			return nil, fmt.Errorf("run %q does not say which row it grades", leaf.Name)
 		}
-		rows[i] = row
+		rows[i] = planRow{Row: *row, Spec: *spec, Calls: plan.Calls(spec)}
 	}
 	return rows, nil
 }

@@ -36,7 +36,7 @@ func evalSpec(questions int) v1alpha1.EvalSpec {
 
 // planned are rows with so many judge calls each.
 func planned(calls ...int) *plan.Plan {
-	p := &plan.Plan{Digest: "sha256:0123456789abcdef"}
+	p := &plan.Plan{Digest: "sha256:fedcba9876543210", Revision: "sha256:0123456789abcdef"}
 	for i, n := range calls {
 		spec := evalSpec(n)
 		if n == 0 {

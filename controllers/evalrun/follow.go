@@ -109,7 +109,8 @@ func (r *Reconciler) alignSuspension(ctx context.Context, s *scope) error {
 	log := logf.FromContext(ctx).WithValues("job", s.job.Name)
 	if todo == deleteJob {
 		log.Info("deleting the Job of a suspended run with a queue")
-		err := r.Client.Delete(ctx, s.job, client.Preconditions{UID: &s.job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		// Its pods go first: without their Job the collector would not take what they still post.
+		err := r.Client.Delete(ctx, s.job, client.Preconditions{UID: &s.job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the Job of a suspended run: %w", err)
 		}
@@ -129,15 +130,17 @@ func (r *Reconciler) showProgress(s *scope, leaves []*v1alpha1.EvalRun) {
 	if !runtree.IsChild(leaves[0]) {
 		return
 	}
-	summary, rows := summarize(leaves), listed(rowsOf(leaves))
+	key := client.ObjectKeyFromObject(s.run)
+	if wait := r.progress.wait(key, r.now()); wait > 0 {
+		s.requeue = wait
+		return
+	}
+	summary, rows := summarize(leaves), listed(s.run, rowsOf(leaves))
 	summary.Rows += missingRows(s.run, leaves)
 	status := &s.run.Status
 	if equality.Semantic.DeepEqual(status.Summary, &summary) && equality.Semantic.DeepEqual(status.Rows, rows) {
 		return
 	}
-	if wait := r.progress.wait(client.ObjectKeyFromObject(s.run), r.now()); wait > 0 {
-		s.requeue = wait
-		return
-	}
+	r.progress.written(key, r.now())
 	status.Summary, status.Rows = &summary, rows
 }

@@ -203,11 +203,12 @@ func reserved(key string) bool {
 	return found && (prefix == v1alpha1.GroupVersion.Group || prefix == "batch.kubernetes.io") || key == "job-name" || key == "controller-uid"
 }
 
-// secretOfRows names the Secret that the rows that need a judge share; empty for the default one.
+// secretOfRows names the Secret that the rows share; empty for the default one, which may be missing as long as no row
+// that needs a judge names it outright.
 func secretOfRows(rows []planRow) string {
 	for i := range rows {
-		if rows[i].Calls > 0 {
-			return secretOf(&rows[i])
+		if name := secretOf(&rows[i]); name != "" && rows[i].Calls > 0 {
+			return name
 		}
 	}
 	return ""

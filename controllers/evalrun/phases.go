@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,6 +65,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	logf.FromContext(ctx).V(1).Info("advancing", "phase", now)
 	switch now {
 	case phaseDone:
+		s.run.Status.ObservedGeneration = s.run.Generation // spec.suspend can still be changed, and means nothing any more
 		return r.expire(ctx, s)
 	case phaseRefused:
 		report(s.run, condition.Invalid("spec.row: the operator sets it on the children of a run; remove it"), r.now())
@@ -148,7 +150,7 @@ func (r *Reconciler) expand(ctx context.Context, s *scope) error {
 	if p.Calls == 0 {
 		return r.endWithoutJudge(ctx, s, leaves)
 	}
-	return r.createJob(ctx, s, p.Rows)
+	return r.createJob(ctx, s, leaves, p.Rows)
 }
 
 // replan takes over a plan that differs from the one in the status. A run that is one row now must have no children.
@@ -191,7 +193,7 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	case callsOf(rows) == 0:
 		return r.endWithoutJudge(ctx, s, leaves)
 	}
-	return r.createJob(ctx, s, rows)
+	return r.createJob(ctx, s, leaves, rows)
 }
 
 // leaves are the runs that grade the rows of a run that has begun. They are nil when the cache does not show all of them
@@ -202,7 +204,7 @@ func (r *Reconciler) leaves(ctx context.Context, s *scope) ([]*v1alpha1.EvalRun,
 	if s.run.Status.Summary != nil {
 		expected = s.run.Status.Summary.Rows
 	}
-	if _, known := runtree.Row(leaves[0]); known && int32(len(leaves)) >= expected {
+	if row, _ := runtree.Graded(leaves[0]); row != nil && int32(len(leaves)) >= expected {
 		return leaves, nil
 	}
 	children, err := r.liveChildren(ctx, s.run)
@@ -219,14 +221,15 @@ func (r *Reconciler) leaves(ctx context.Context, s *scope) ([]*v1alpha1.EvalRun,
 	return leaves, nil // some were deleted; the others go on
 }
 
-// createJob makes the Job of a run.
-func (r *Reconciler) createJob(ctx context.Context, s *scope, rows []planRow) error {
+// createJob makes the Job of a run, that grades the rows of its leaves.
+func (r *Reconciler) createJob(ctx context.Context, s *scope, leaves []*v1alpha1.EvalRun, rows []planRow) error {
 	if s.foreignJob {
 		s.requeue = recheckMissing
 		report(s.run, foreign("Job", s.run.Name), r.now())
 		return nil
 	}
 	job := buildJob(s.run, rows, r.Runner)
+	runtree.FreezeSlices(job, leaves)
 	logf.FromContext(ctx).Info("creating the Job", "job", job.Name, "rows", len(rows), "slices", *job.Spec.Completions)
 	err := r.Client.Create(ctx, job)
 	switch {
@@ -251,6 +254,8 @@ func (r *Reconciler) createJob(ctx context.Context, s *scope, rows []planRow) er
 		return nil
 	case err != nil:
 		return fmt.Errorf("creating the Job: %w", err)
+	case s.run.Status.Job != "": // the status does not show that this is another one
+		r.Events.Eventf(s.run, nil, corev1.EventTypeNormal, "JobCreated", "Start", "Job %s was gone; another one goes on with what was judged", job.Name)
 	}
 	s.run.Status.Job = job.Name
 	report(s.run, standing(s.run, job, nil, r.now()), r.now())

@@ -63,18 +63,21 @@ type throttle struct {
 	last map[types.NamespacedName]time.Time
 }
 
-// wait is how long the progress of a run must wait; at 0 it may be written, and counts as written.
+// wait is how long the progress of a run must wait; at 0 it may be written.
 func (t *throttle) wait(run types.NamespacedName, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if left := t.last[run].Add(progressInterval).Sub(now); left > 0 {
-		return left
-	}
+	return max(0, t.last[run].Add(progressInterval).Sub(now))
+}
+
+// written notes that the progress of a run is being written.
+func (t *throttle) written(run types.NamespacedName, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.last == nil {
 		t.last = make(map[types.NamespacedName]time.Time)
 	}
 	t.last[run] = now
-	return 0
 }
 
 // forget drops a run that ended.

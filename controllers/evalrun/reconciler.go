@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/condition"
+	"github.com/mcptest/mcptest-operator/controllers/runtree"
 )
 
 // Reconciler runs EvalRuns.
@@ -42,10 +43,10 @@ type Reconciler struct {
 }
 
 // +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evalruns,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evalruns/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evalruns/status,verbs=patch
 // +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evals;rubrics,verbs=get;list;watch
 // +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evalruns/finalizers,verbs=update
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
@@ -106,7 +107,13 @@ func (r *Reconciler) persist(ctx context.Context, s *scope) error {
 // persistTooBig ends the waiting of a run whose status the API server does not take.
 func (r *Reconciler) persistTooBig(ctx context.Context, s *scope) error {
 	run := s.before.DeepCopy()
-	report(run, condition.Invalid("the run does not fit into the API server; make the prompt, the response or the context shorter"), r.now())
+	if runtree.IsComplete(s.run) && s.run.Status.EvalSpec != nil {
+		run = s.run
+		run.Status.EvalSpec = nil
+		runtree.Conclude(run, *run.Status.Summary, runtree.Sentence(*run.Status.Summary)+"; status.evalSpec was left out, because the report does not fit beside it", r.now())
+	} else {
+		report(run, condition.Invalid("the run does not fit into the API server; make the prompt, the response or the context shorter"), r.now())
+	}
 	patch := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, run, patch); err != nil {
 		return fmt.Errorf("writing the status: %w", err)

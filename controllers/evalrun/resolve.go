@@ -40,7 +40,7 @@ func (r *Reconciler) plan(ctx context.Context, s *scope) (*plan.Plan, error) {
 		options.JudgeModel = s.run.Spec.Judge.Model
 	}
 	p, err := plan.Make(evals, catalog, options)
-	if problem := problemOf(p, err); problem != nil {
+	if problem := problemOf(s.run, p, err); problem != nil {
 		if lookup.NeedsConfigMap(evals) { // no watch tells when one changes
 			s.requeue = recheckMissing
 		}
@@ -111,7 +111,7 @@ func labelText(labels map[string]string) string {
 }
 
 // problemOf says why a plan cannot be run; nil when it can.
-func problemOf(p *plan.Plan, err error) *situation {
+func problemOf(run *v1alpha1.EvalRun, p *plan.Plan, err error) *situation {
 	var problem situation
 	var notFound *plan.NotFoundError
 	switch {
@@ -124,7 +124,7 @@ func problemOf(p *plan.Plan, err error) *situation {
 	case err != nil:
 		problem = condition.Invalid(err.Error())
 	default:
-		text := cmp.Or(secretConflict(p.Rows), tooBig(p))
+		text := cmp.Or(secretConflict(p.Rows), tooBig(run, p))
 		if text == "" {
 			return nil
 		}
@@ -141,14 +141,16 @@ func secretConflict(rows []planRow) string {
 		case rows[i].Calls == 0:
 		case first < 0:
 			first = i
-		case secretOf(&rows[i]) != secretOf(&rows[first]):
+		case keysOf(&rows[i]) != keysOf(&rows[first]):
 			return fmt.Sprintf("judge.secretRef: row %q takes its keys from Secret %q, and row %q from Secret %q; a run has one Secret: run these evals separately",
-				rows[first].Name, cmp.Or(secretOf(&rows[first]), v1alpha1.DefaultJudgeSecret),
-				rows[i].Name, cmp.Or(secretOf(&rows[i]), v1alpha1.DefaultJudgeSecret))
+				rows[first].Name, keysOf(&rows[first]), rows[i].Name, keysOf(&rows[i]))
 		}
 	}
 	return ""
 }
+
+// keysOf names the Secret that a row's keys come from, the default one included.
+func keysOf(row *planRow) string { return cmp.Or(secretOf(row), v1alpha1.DefaultJudgeSecret) }
 
 // secretOf names the Secret with the keys of a row's judge; empty for the default one.
 func secretOf(row *planRow) string {

@@ -17,6 +17,10 @@ func TestEventsTellWhatChanged(t *testing.T) {
 	lacking := func(name string) func(*v1alpha1.EvalRun) {
 		return func(r *v1alpha1.EvalRun) { report(r, condition.Missing("RubricNotFound", name), epoch) }
 	}
+	running := condition.InProgress("Running", "Job nightly is grading the rows")
+	standsAt := func(s condition.Situation) func(*v1alpha1.EvalRun) {
+		return func(r *v1alpha1.EvalRun) { started(r); report(r, s, epoch) }
+	}
 	over := func(s v1alpha1.Summary) func(*v1alpha1.EvalRun) {
 		return func(r *v1alpha1.EvalRun) { started(r); conclude(r, s) }
 	}
@@ -39,9 +43,16 @@ func TestEventsTellWhatChanged(t *testing.T) {
 			},
 			[]event{{"Normal", "Resolved", "Resolve", "1 row, 1 judge call at most"}, {"Normal", "JobCreated", "Start", "Job nightly grades 1 row"}},
 		},
-		"passed": {started, over(v1alpha1.Summary{Rows: 1, Passed: 1, Calls: 2}), []event{{"Normal", "Passed", "Finish", "1 of 1 rows passed; 2 judge calls, $0.0000"}}},
-		"failed": {started, over(v1alpha1.Summary{Rows: 2, Passed: 1, Failed: 1}), []event{{"Warning", "Failed", "Finish", "1 of 2 rows passed, 1 failed; 0 judge calls, $0.0000"}}},
-		"error":  {started, over(v1alpha1.Summary{Rows: 1, Errored: 1}), []event{{"Warning", "Error", "Finish", "0 of 1 rows passed, 1 errored; 0 judge calls, $0.0000"}}},
+		"suspended": {started, standsAt(suspended()), []event{{"Normal", "Suspended", "Suspend", "the run is suspended; set spec.suspend to false to go on"}}},
+		"resumed":   {standsAt(suspended()), standsAt(running), []event{{"Normal", "Resumed", "Resume", "Job nightly is grading the rows"}}},
+		"healed": {
+			standsAt(condition.Missing("SecretNotFound", "no keys")), standsAt(running),
+			[]event{{"Normal", "Running", "Reconcile", "Job nightly is grading the rows"}},
+		},
+		"running: no news": {standsAt(condition.InProgress("Pending", "Job nightly waits for its pods")), standsAt(running), nil},
+		"passed":           {started, over(v1alpha1.Summary{Rows: 1, Passed: 1, Calls: 2}), []event{{"Normal", "Passed", "Finish", "1 of 1 rows passed; 2 judge calls, $0.0000"}}},
+		"failed":           {started, over(v1alpha1.Summary{Rows: 2, Passed: 1, Failed: 1}), []event{{"Warning", "Failed", "Finish", "1 of 2 rows passed, 1 failed; 0 judge calls, $0.0000"}}},
+		"error":            {started, over(v1alpha1.Summary{Rows: 1, Errored: 1}), []event{{"Warning", "Error", "Finish", "0 of 1 rows passed, 1 errored; 0 judge calls, $0.0000"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := story(root(tc.before), root(tc.after))

@@ -3,11 +3,13 @@ package evalrun
 import (
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +44,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("evalrun").
 		For(&v1alpha1.EvalRun{}, builder.WithPredicates(predicate.NewPredicateFuncs(isRoot))).
-		Owns(&v1alpha1.EvalRun{}, builder.WithPredicates(childEnded{})).
+		Watches(&v1alpha1.EvalRun{}, rootsOfChildren(), builder.WithPredicates(childEnded{})).
 		Owns(&batchv1.Job{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
 		Watches(&v1alpha1.Rubric{}, handler.EnqueueRequestsFromMapFunc(r.waitingRuns), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -78,6 +80,31 @@ func waitingRoot(object client.Object) []string {
 func isRoot(object client.Object) bool {
 	run, ok := object.(*v1alpha1.EvalRun)
 	return ok && !runtree.IsChild(run)
+}
+
+// gatherReports is how long reports of children gather before their root is looked at: each look is at all children.
+const gatherReports = 100 * time.Millisecond
+
+// rootsOfChildren makes the reconciler look at the root of a child, but not for each of its children on its own.
+func rootsOfChildren() handler.EventHandler {
+	later := func(child client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		run, ok := child.(*v1alpha1.EvalRun)
+		if !ok {
+			return
+		}
+		if root, ok := runtree.Parent(run); ok {
+			key := types.NamespacedName{Namespace: run.Namespace, Name: root.Name}
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, gatherReports)
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(e.ObjectNew, queue)
+		},
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(e.Object, queue)
+		},
+	}
 }
 
 // childEnded lets through what a root must know about its children: that one has its report, or was deleted.

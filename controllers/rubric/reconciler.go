@@ -30,7 +30,10 @@ type Reconciler struct {
 }
 
 // +kubebuilder:rbac:groups=eval.mcptest.dev,resources=rubrics,verbs=get;list;watch
-// +kubebuilder:rbac:groups=eval.mcptest.dev,resources=rubrics/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups=eval.mcptest.dev,resources=rubrics/status,verbs=patch
+
+// conflictDelay is how long the cache is given to catch up after a write met a newer object, which the watch may not tell of.
+const conflictDelay = 100 * time.Millisecond
 
 // Reconcile looks at one Rubric.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -45,8 +48,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	err := r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	switch {
-	case apierrors.IsConflict(err): // the newer object is on its way here
-		return ctrl.Result{}, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
 	}

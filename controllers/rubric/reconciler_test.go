@@ -1,13 +1,23 @@
 package rubric
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/engine/plan"
@@ -56,5 +66,23 @@ func TestAnInvalidRubricIsStalledAndNamesTheField(t *testing.T) {
 	}
 	if !meta.IsStatusConditionFalse(r.Status.Conditions, "Ready") || r.Status.Digest != "" || r.Status.JudgeCalls != 0 {
 		t.Errorf("status = %+v, want it not ready, without a digest", r.Status)
+	}
+}
+
+// The newer object may differ in nothing that the watch of Rubrics lets through.
+func TestAStatusThatMetANewerRubricIsWrittenAgain(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	rubric := &v1alpha1.Rubric{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "kind"}, Spec: v1alpha1.RubricSpec{Text: "Kind?"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(rubric).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "rubrics"}, "kind", errors.New("newer"))
+		}}).Build()
+	r := &Reconciler{Client: c, Clock: clocktesting.NewFakePassiveClock(time.Unix(1, 0))}
+	result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(rubric)})
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > time.Second {
+		t.Errorf("result = %+v, %v; want another look soon", result, err)
 	}
 }

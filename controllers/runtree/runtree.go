@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/controllers/condition"
 	"github.com/mcptest/mcptest-operator/engine/plan"
 	"github.com/mcptest/mcptest-operator/engine/rubric"
 )
@@ -102,7 +103,7 @@ func Conclude(run *v1alpha1.EvalRun, summary v1alpha1.Summary, note string, now 
 	}
 	set := func(kind string, status metav1.ConditionStatus, reason string) {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: note,
+			Type: kind, Status: status, Reason: reason, Message: condition.Clip(note, condition.MaxMessage),
 			ObservedGeneration: run.Generation, LastTransitionTime: at,
 		})
 	}
@@ -137,5 +138,9 @@ func Sentence(s v1alpha1.Summary) string {
 			text += fmt.Sprintf(", %d %s", part.n, part.word)
 		}
 	}
-	return text + fmt.Sprintf("; %d judge calls, $%.4f", s.Calls, s.CostUSD)
+	calls := "judge calls"
+	if s.Calls == 1 {
+		calls = "judge call"
+	}
+	return text + fmt.Sprintf("; %d %s, $%.4f", s.Calls, calls, s.CostUSD)
 }

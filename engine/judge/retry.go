@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 )
 
 const (
@@ -33,13 +36,22 @@ func (c *conversation) send(ctx context.Context) (Response, Feature, error) {
 			return Response{}, without, err
 		}
 		if attempt == c.judge.options.MaxAttempts {
-			return Response{}, without, fmt.Errorf("given up after %d attempts: %w", attempt, err)
+			return Response{}, without, fmt.Errorf("given up after %d attempts: %w%s", attempt, err, unreachableHint(c.model.Provider, err))
 		}
 		if err := c.judge.pause(ctx, attempt, err); err != nil {
 			return Response{}, without, err
 		}
 		attempt++
 	}
+}
+
+// unreachableHint says what to look at when a provider never answered; nothing when it did.
+func unreachableHint(p v1alpha1.Provider, err error) string {
+	var transport *url.Error
+	if !errors.As(err, &transport) {
+		return ""
+	}
+	return "; check " + BaseURLVariable(p) + ", and that the judge can be reached from here"
 }
 
 // retryable reports whether a request that failed so may succeed when it is sent again (S-40): 408, 409, 429, 5xx

@@ -45,7 +45,7 @@ type objectKey struct{ kind, name string }
 
 // Load reads files, directories (the .yaml, .yml and .json files in them, in alphabetical order, sub-directories too) and
 // "-", which is stdin. The error is Problems: all of them, in the order of files and lines. References from one object
-// to another are not followed: CheckReferences and Plan do.
+// to another are not followed: Check and Plan do.
 func Load(paths []string, stdin io.Reader) (*Set, error) {
 	s := &Set{
 		Rubrics:    make(map[string]v1alpha1.RubricSpec),

@@ -35,7 +35,7 @@ func load(text string) (*Set, *plan.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := set.CheckReferences(); err != nil {
+	if err := set.Check(); err != nil {
 		return set, nil, err
 	}
 	p, err := set.Plan(plan.Options{})
@@ -126,7 +126,11 @@ func TestProblemsHaveLinesAndSayWhatToWrite(t *testing.T) {
 		},
 		"both text and criteria": {
 			evalWith("text: x\ncriteria: [{name: a, description: x}]"),
-			`<stdin>:5: spec.rubric: "2 of them": set exactly one of ref (a Rubric of this namespace), text, criteria or tree`,
+			`<stdin>:5: spec.rubric: text and criteria exclude each other: set exactly one of ref (a Rubric of this namespace), text, criteria or tree`,
+		},
+		"neither text nor criteria": {
+			evalWith("threshold: 0.5"),
+			`<stdin>:5: spec.rubric: missing: set exactly one of ref (a Rubric of this namespace), text, criteria or tree`,
 		},
 		"a rubric that is not there": {
 			evalWith("ref: helpfull") + "---\n" + head + "kind: Rubric\nmetadata: {name: helpful}\nspec: {text: x}",
@@ -347,7 +351,7 @@ metadata: {name: e, labels: {team: docs}}
 spec:
   responseFrom: {configMapKeyRef: {name: answers, key: "yes"}}
   rubric: {ref: r, threshold: 0.8}
-  matrix: {models: [m-a, m-b]}
+  matrix: {models: [gpt-a, gpt-b]}
 ---
 apiVersion: eval.mcptest.dev/v1alpha1
 kind: Eval
@@ -370,7 +374,7 @@ metadata: {name: x}
 	for _, r := range p.Rows {
 		rows = append(rows, r.Name)
 	}
-	if diff := cmp.Diff([]string{"e [model=m-a]", "e [model=m-b]"}, rows); diff != "" {
+	if diff := cmp.Diff([]string{"e [model=gpt-a]", "e [model=gpt-b]"}, rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if got := *p.Rows[0].Spec.Response; got != "two\nlines\n" {
@@ -437,7 +441,7 @@ func TestExamplesAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := set.CheckReferences(); err != nil {
+	if err := set.Check(); err != nil {
 		t.Fatal(err)
 	}
 	set.Runs = nil // grade all of them

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/judge"
 	"github.com/mcptest/mcptest-operator/engine/nearest"
 	"github.com/mcptest/mcptest-operator/engine/plan"
 )
@@ -76,22 +77,57 @@ func (s *Set) Catalog() plan.Catalog {
 	return plan.Catalog{Rubrics: s.Rubrics, ConfigMaps: s.ConfigMaps}
 }
 
-// CheckReferences follows the references of all evals and runs of the set. The error is Problems: each name that is not
-// in the files.
-func (s *Set) CheckReferences() error {
+// Check checks all evals and runs of the set, whether they are chosen or not. The error is Problems: each name that is
+// not in the files, what is wrong with evals once their references are followed, and judge models that cannot be asked
+// whatever keys there are.
+func (s *Set) Check() error {
 	var problems Problems
 	for i := range s.Evals {
-		problems = append(problems, s.unresolved(&s.Evals[i])...)
+		problems = append(problems, s.ungradable(&s.Evals[i])...)
 	}
 	for i := range s.Runs {
 		_, missing := s.chosen(&s.Runs[i])
 		problems = append(problems, missing...)
 		if eval := s.Runs[i].Spec.Eval; eval != nil {
 			name := cmp.Or(s.Runs[i].Name, s.Runs[i].GenerateName)
-			problems = append(problems, s.unresolved(&plan.NamedEval{Name: name, Spec: *eval})...)
+			problems = append(problems, s.ungradable(&plan.NamedEval{Name: name, Spec: *eval})...)
 		}
 	}
 	return problems.orNil()
+}
+
+// ungradable is why an eval could not be graded even with every key there is (S-24).
+func (s *Set) ungradable(e *plan.NamedEval) Problems {
+	if problems := s.invalid(e); len(problems) > 0 {
+		return problems
+	}
+	override, err := s.judgeModel()
+	if err != nil {
+		return nil // Plan says it
+	}
+	p, err := plan.Make([]plan.NamedEval{*e}, s.Catalog(), plan.Options{JudgeModel: override})
+	if err != nil {
+		return nil // invalid has said it
+	}
+	every := judge.Env{Keys: make(map[v1alpha1.Provider]bool)}
+	for _, provider := range judge.Providers() {
+		every.Keys[provider] = true
+	}
+	var problems Problems
+	d, spec := s.document(e)
+	for i := range p.Rows {
+		if _, err := judge.ResolveModel(p.Rows[i].Spec.Judge, "", "", every); err != nil {
+			path := spec + ".judge"
+			if e.Spec.Matrix != nil && len(e.Spec.Matrix.Models) > 0 {
+				path = spec + ".matrix.models"
+			}
+			problem := problemAt(d, path, "%v", err)
+			if !slices.Contains(problems, problem) { // each prompt of a matrix asks the same model
+				problems = append(problems, problem)
+			}
+		}
+	}
+	return problems
 }
 
 // document is where an eval stands, and its spec in it: an Eval, or the eval inside an EvalRun.

@@ -33,8 +33,11 @@ type Plan struct {
 	Rows []Row
 	// Calls is the sum of the rows'.
 	Calls int32
-	// Digest identifies the rows and their order.
+	// Digest identifies what the rows grade, and their order.
 	Digest string
+	// Revision identifies the rows to the letter, with what cannot change a grade (titles, Secrets, what deferring means).
+	// The children of a run belong to one revision.
+	Revision string
 }
 
 // Options change every eval of a plan.
@@ -70,7 +73,7 @@ func Make(evals []NamedEval, catalog Catalog, o Options) (*Plan, error) {
 			return nil, fmt.Errorf("the run has more than %d rows; select fewer evals, or shorten a matrix", MaxRows)
 		}
 	}
-	p.Digest = digestRows(p.Rows)
+	p.Digest, p.Revision = digestRows(p.Rows), digest(p.Rows)
 	return p, nil
 }
 

@@ -180,7 +180,7 @@ func TestResolve(t *testing.T) {
 		"an unknown rubric, nothing near": {ref(v1alpha1.RubricSource{Ref: "xyz"}), nil, `Rubric "xyz" not found`},
 		"a response from a ConfigMap":     {from("answers", "weather"), func(s v1alpha1.EvalSpec) bool { return s.ResponseFrom == nil && *s.Response == "18C and clear" }, ""},
 		"an unknown ConfigMap":            {from("answer", "weather"), nil, `ConfigMap "answer" not found; did you mean "answers"?`},
-		"an unknown key of a ConfigMap":   {from("answers", "whether"), nil, `ConfigMap key "answers/whether" not found; did you mean "weather"?`},
+		"an unknown key of a ConfigMap":   {from("answers", "whether"), nil, `ConfigMap "answers" has no key "whether"; did you mean "weather"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.spec.DeepCopy()
@@ -244,6 +244,11 @@ func TestPlanDigestFollowsTheRows(t *testing.T) {
 	b, _ := Make([]NamedEval{{"b", evalOf()}, {"a", evalOf()}}, Catalog{}, Options{})
 	if a.Digest == b.Digest {
 		t.Error("plans with another order of rows have the same digest")
+	}
+	deferring := evalOf(func(s *v1alpha1.EvalSpec) { s.OnDeferred = v1alpha1.DeferredFail })
+	c, _ := Make([]NamedEval{{"a", deferring}, {"b", evalOf()}}, Catalog{}, Options{})
+	if a.Digest != c.Digest || a.Revision == c.Revision {
+		t.Error("what deferring means changes no grade: the digest stays, and the revision does not")
 	}
 	if len(ShortDigest(a.Digest)) != 10 {
 		t.Errorf("short digest %q has not 10 digits", ShortDigest(a.Digest))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/engine/nearest"
@@ -48,7 +49,7 @@ func ReferencesOf(spec *v1alpha1.EvalSpec) References {
 type NotFoundError struct {
 	// Kind is Rubric, ConfigMap or ConfigMap key.
 	Kind string
-	// Name is what was looked for.
+	// Name is what was looked for; of a ConfigMap key, NAME/KEY.
 	Name string
 	// Nearest is the most similar name that is there; empty when none is similar.
 	Nearest string
@@ -57,6 +58,9 @@ type NotFoundError struct {
 // Error implements error.
 func (e *NotFoundError) Error() string {
 	msg := fmt.Sprintf("%s %q not found", e.Kind, e.Name)
+	if name, key, ok := strings.Cut(e.Name, "/"); ok && e.Kind == KindConfigMapKey {
+		msg = fmt.Sprintf("ConfigMap %q has no key %q", name, key)
+	}
 	if e.Nearest != "" {
 		msg += fmt.Sprintf("; did you mean %q?", e.Nearest)
 	}

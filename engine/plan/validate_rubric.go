@@ -26,14 +26,13 @@ func (v *validator) rubric(r *v1alpha1.RubricSpec, path *field.Path, exactlyOne 
 	v.oneOf(path.Child("aggregation"), string(r.Aggregation), v1alpha1.AggregationWeightedAverage, v1alpha1.AggregationMin, v1alpha1.AggregationWorst)
 	v.oneOf(path.Child("requiredGate"), string(r.RequiredGate), v1alpha1.RequiredGateThreshold, v1alpha1.RequiredGateZero)
 	v.scale(r.Scale, path.Child("scale"))
-	forms := 0
-	for _, has := range []bool{r.Text != "", len(r.Criteria) > 0, r.Tree != nil} {
-		if has {
-			forms++
-		}
-	}
-	if forms != 1 {
-		v.add(field.Invalid(path, fmt.Sprintf("%d of them", forms), exactlyOne))
+	switch forms := formsOf(r); len(forms) {
+	case 0:
+		v.add(field.Required(path, exactlyOne))
+		return
+	case 1:
+	default:
+		v.forbidden(path, strings.Join(forms, " and ")+" exclude each other: "+exactlyOne)
 		return
 	}
 	switch rubric.Kind(r) {
@@ -49,6 +48,21 @@ func (v *validator) rubric(r *v1alpha1.RubricSpec, path *field.Path, exactlyOne 
 	case v1alpha1.RubricKindCriteria:
 		v.criteria(r.Criteria, path.Child("criteria"))
 	}
+}
+
+// formsOf are the fields that say what a rubric asks; one of them should be set.
+func formsOf(r *v1alpha1.RubricSpec) []string {
+	var forms []string
+	if r.Text != "" {
+		forms = append(forms, "text")
+	}
+	if len(r.Criteria) > 0 {
+		forms = append(forms, "criteria")
+	}
+	if r.Tree != nil {
+		forms = append(forms, "tree")
+	}
+	return forms
 }
 
 // criteriaOnly refuses what has a meaning for criteria only (S-18, S-23).

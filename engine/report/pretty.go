@@ -64,6 +64,9 @@ func writePretty(w io.Writer, r v1alpha1.RunReport, o Options) error {
 	if len(r.Rows) == 1 {
 		unfold = unfoldAll
 	}
+	if len(r.Rows) == 0 && r.Summary.Rows > 0 {
+		p.paragraph(2, faint, "No row has a report yet.")
+	}
 	for i, g := range groups(r.Rows) {
 		if i > 0 && (g.matrix() || unfolded(r.Rows, g.from-1, unfold)) {
 			p.line()
@@ -94,7 +97,7 @@ func (p *page) head(r *v1alpha1.RunReport) {
 	sign, s := mark(verdict(r))
 	word := string(verdict(r))
 	if word == "" {
-		word = "Running"
+		word = "Not finished"
 	}
 	name := cut(clean(r.Run), p.width-4-width(word))
 	p.line(p.paint(s, sign), " ", p.paint(bold, name), spaces(p.width-2-width(name)-width(word)), p.paint(s, word))
@@ -210,10 +213,9 @@ func duration(rows []v1alpha1.Report) time.Duration {
 	return to.Sub(from)
 }
 
+// elapsed is a duration in whole seconds, as exact as the times of reports are.
 func elapsed(d time.Duration) string {
 	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}

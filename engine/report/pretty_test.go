@@ -54,6 +54,7 @@ func TestPrettyGolden(t *testing.T) {
 	one.Summary = v1alpha1.Summary{Rows: 1, Passed: 1, Score: ptr(0.9), Calls: 1, CostUSD: 0.00004}
 	running := richReport()
 	running.Summary.Rows = 20
+	waiting := v1alpha1.RunReport{SchemaVersion: "v1", Run: "nightly-7x2kq", Summary: v1alpha1.Summary{Rows: 4}, Rows: []v1alpha1.Report{}}
 	deferred := richReport()
 	deferred.Rows = deferred.Rows[10:11]
 	deferred.Summary = v1alpha1.Summary{Rows: 1, Deferred: 1}
@@ -67,6 +68,7 @@ func TestPrettyGolden(t *testing.T) {
 		"pretty-80.ansi":      {richReport(), Options{Width: 80, Color: ColorAlways}},
 		"pretty-one.txt":      {one, Options{}},
 		"pretty-running.txt":  {running, Options{}},
+		"pretty-waiting.txt":  {waiting, Options{}},
 		"pretty-deferred.txt": {deferred, Options{}},
 		"rich.json":           {richReport(), Options{}},
 	} {

@@ -40,14 +40,9 @@ type Grader struct {
 //
 // A judge that cannot be had is a finding, not an error. The error is that of a context that ended, or ErrStopped:
 // the row is not judged to its end then, and the findings hold what is.
-func (g *Grader) Grade(ctx context.Context, spec *v1alpha1.EvalSpec, known []v1alpha1.Judgment, record func(v1alpha1.Judgment)) (v1alpha1.Findings, error) {
-	started := metav1.NewTime(g.Now())
-	f := v1alpha1.Findings{PromptVersion: judge.PromptVersion, StartedAt: &started}
-	finish := func() {
-		finished := metav1.NewTime(g.Now())
-		f.FinishedAt = &finished
-	}
-	defer finish()
+func (g *Grader) Grade(ctx context.Context, spec *v1alpha1.EvalSpec, known []v1alpha1.Judgment, record func(v1alpha1.Judgment)) (f v1alpha1.Findings, err error) {
+	f = v1alpha1.Findings{PromptVersion: judge.PromptVersion, StartedAt: g.now()}
+	defer func() { f.FinishedAt = g.now() }()
 	if spec.Response == nil {
 		f.Deferred = "the eval has no response, and this version cannot run an agent to get one; set response or responseFrom"
 		return f, nil
@@ -72,6 +67,12 @@ func (g *Grader) Grade(ctx context.Context, spec *v1alpha1.EvalSpec, known []v1a
 	}
 	f.Provider = commonProvider(models)
 	return f, err
+}
+
+// now is the clock in whole seconds, as reports are stored.
+func (g *Grader) now() *metav1.Time {
+	t := metav1.NewTime(g.Now()).Rfc3339Copy()
+	return &t
 }
 
 // answered are the judgments that need not be asked for again.

@@ -223,3 +223,25 @@ func TestGradeKeepsWhatItHasWhenItIsStopped(t *testing.T) {
 		t.Errorf("judgments (-want +got):\n%s", diff)
 	}
 }
+
+func TestFindingsSayWhenGradingBeganAndEnded(t *testing.T) {
+	g := graderOf(t, &scripted{answers: map[string]judge.Verdict{"q": {Score: 0.9, Reason: "r"}}})
+	at := time.Unix(1_800_000_000, 0)
+	g.Now = func() time.Time {
+		at = at.Add(1500 * time.Millisecond)
+		return at
+	}
+	response := "An answer."
+	f, err := g.Grade(t.Context(), &v1alpha1.EvalSpec{
+		Response: &response, Rubric: &v1alpha1.RubricSource{RubricSpec: v1alpha1.RubricSpec{Text: "q"}},
+	}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.StartedAt == nil || f.StartedAt.Unix() != 1_800_000_001 || f.FinishedAt == nil || f.FinishedAt.Unix() != 1_800_000_003 {
+		t.Errorf("from %v to %v, want whole seconds of when it began and ended", f.StartedAt, f.FinishedAt)
+	}
+	if f.StartedAt != nil && f.StartedAt.Nanosecond() != 0 {
+		t.Errorf("began at %v: a stored report has whole seconds", f.StartedAt)
+	}
+}

@@ -64,6 +64,7 @@ func patch(in []byte) ([]byte, int, error) {
 			return nil, 0, fmt.Errorf("version %s has no schema", v.Name)
 		}
 		slim(v.Schema.OpenAPIV3Schema)
+		walkBelow(v.Schema.OpenAPIV3Schema, forUsers)
 		spec, ok := v.Schema.OpenAPIV3Schema.Properties["spec"]
 		if !ok {
 			return nil, 0, fmt.Errorf("version %s has no spec", v.Name)

@@ -33,6 +33,14 @@ func shorten(s *apiextensionsv1.JSONSchemaProps) {
 	s.Description = strings.Join(strings.Fields(text), " ")
 }
 
+// ruleNumbers are the rules that a comment in Go cites, as (S-7) or (S-14, S-20).
+var ruleNumbers = regexp.MustCompile(`\s*\(S-\d+(?:(?:, | to )S-\d+)*\)`)
+
+// forUsers takes out of the description of one schema what only readers of the code need: kubectl explain shows it.
+func forUsers(s *apiextensionsv1.JSONSchemaProps) {
+	s.Description = ruleNumbers.ReplaceAllString(s.Description, "")
+}
+
 // edit applies f to the schema at a path of field names, if there is one.
 func edit(s *apiextensionsv1.JSONSchemaProps, path []string, f func(*apiextensionsv1.JSONSchemaProps)) {
 	if len(path) == 0 {

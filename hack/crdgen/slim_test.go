@@ -60,3 +60,17 @@ func TestWhatSlimShortensAndWhatItKeeps(t *testing.T) {
 		t.Errorf("slim (-want +got):\n%s", diff)
 	}
 }
+
+func TestUsersSeeNoRuleNumbers(t *testing.T) {
+	for in, want := range map[string]string{
+		"Judged by a call of its own (S-7).": "Judged by a call of its own.",
+		"A gate (S-14, S-20) that failed.":   "A gate that failed.",
+		"Votes (S-25 to S-28).":              "Votes.",
+		"An S-Bahn (S-shaped) is no rule.":   "An S-Bahn (S-shaped) is no rule.",
+	} {
+		s := &apiextensionsv1.JSONSchemaProps{Description: in}
+		if forUsers(s); s.Description != want {
+			t.Errorf("%q became %q, want %q", in, s.Description, want)
+		}
+	}
+}

@@ -213,11 +213,15 @@ var _ = Describe("An EvalRun", func() {
 
 			By("suspended with a queue, its Job is deleted, and made again when it is resumed")
 			change(ctx, root, func(r *v1alpha1.EvalRun) { r.Spec.Suspend = true })
-			Eventually(ctx, func() bool { return apierrors.IsNotFound(api.Get(ctx, s.key("run"), &batchv1.Job{})) }).Should(BeTrue())
+			Eventually(ctx, func() bool { return !s.job(ctx, "run").DeletionTimestamp.IsZero() }).Should(BeTrue())
 			s.condition(ctx, "run", "Ready", "Unknown Suspended")
+			Expect(s.job(ctx, "run").Finalizers).To(ConsistOf(metav1.FinalizerDeleteDependents), "its pods go first, and post what they have")
+			change(ctx, s.job(ctx, "run"), func(j *batchv1.Job) { j.Finalizers = nil }) // as the garbage collector does then
+			Eventually(ctx, func() bool { return apierrors.IsNotFound(api.Get(ctx, s.key("run"), &batchv1.Job{})) }).Should(BeTrue())
 			change(ctx, root, func(r *v1alpha1.EvalRun) { r.Spec.Suspend = false })
 			Expect(s.job(ctx, "run").UID).NotTo(Equal(job.UID))
 			Expect(s.children(ctx, "run")).To(HaveLen(4))
+			Eventually(ctx, func() []string { return s.events(ctx, "run") }).Should(ContainElements("Suspended", "Resumed"))
 		})
 
 		It("ends rows that have no report as Error when the Job failed, and says why", func(ctx SpecContext) {
@@ -269,6 +273,7 @@ var _ = Describe("An EvalRun", func() {
 			}
 			s.start(ctx, "lacking", "nothing")
 			s.condition(ctx, "working", "Ready", "Unknown Pending")
+			Eventually(ctx, func() []v1alpha1.RowResult { return s.run(ctx, "working").Status.Rows }).Should(HaveLen(4))
 			s.condition(ctx, "done", "Passed", "True Passed")
 			s.condition(ctx, "lacking", "Ready", "False EvalNotFound")
 			s.settled(ctx)

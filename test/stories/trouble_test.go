@@ -74,7 +74,7 @@ var _ = Describe("Trouble", func() {
 	It("with a judge that is down ends as an error", func(ctx SpecContext) {
 		b := newBench(ctx, "rules: [{when: {contains: right}, fault: drop}]")
 		b.apply(ctx, oneQuestion)
-		Eventually(note(ctx, b)).Should(HavePrefix("Error: "))
+		Eventually(note(ctx, b)).Should(And(HavePrefix("Error: "), ContainSubstring("6 attempts"), ContainSubstring("ANTHROPIC_BASE_URL")))
 	})
 
 	It("without a key defers, and says which key to give", func(ctx SpecContext) {

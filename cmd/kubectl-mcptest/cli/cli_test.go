@@ -84,38 +84,43 @@ func TestExitCodesWithoutAJudge(t *testing.T) {
 		want     int
 		out, err string
 	}{
-		"valid files":               {twoEvals, []string{"validate", "-f", "-"}, exit.OK, "1 file, 2 evals, 0 rubrics: valid\n", ""},
-		"--config is -f":            {twoEvals, []string{"validate", "--config", "-"}, exit.OK, "valid", ""},
-		"a problem":                 {"kind: Evl", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:1: kind: unknown kind "Evl"; did you mean "Eval"?`, "error: 1 problem"},
-		"a rubric that is missing":  {head + "kind: Eval\nmetadata: {name: a}\nspec: {rubric: {ref: r}}", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:4: spec.rubric.ref: Rubric "r" is not in these files`, ""},
-		"nothing to validate":       {"", []string{"validate"}, exit.BadInput, "", "name a file, a directory or - with -f"},
-		"eval of a wrong file":      {"kind: Evl", []string{"eval", "-f", "-"}, exit.BadInput, "", "<stdin>:1: kind: unknown kind"},
-		"a deferred row passes":     {twoEvals, []string{"eval", "-f", "-"}, exit.OK, "2 deferred", "2 rows, 0 judge calls, 2 deferred"},
-		"a deferred row can fail":   {twoEvals, []string{"eval", "-f", "-", "--on-deferred", "Fail"}, exit.Failed, "2 failed", ""},
-		"a filter that matches one": {twoEvals, []string{"eval", "-f", "-", "--filter", "^bad$"}, exit.OK, "1 row ·", ""},
-		"a filter without a match":  {twoEvals, []string{"eval", "-f", "-", "--filter", "x"}, exit.NothingSelected, "", "no row matches"},
-		"a filter that is none":     {twoEvals, []string{"eval", "-f", "-", "--filter", "("}, exit.BadInput, "", "--filter:"},
-		"no eval at all":            {"", []string{"eval", "-f", "-"}, exit.NothingSelected, "", "the files hold no Eval"},
-		"an unknown format":         {twoEvals, []string{"eval", "-f", "-", "-o", "yam"}, exit.BadInput, "", "the formats are pretty, json"},
-		"--reporter is -o":          {twoEvals, []string{"eval", "-f", "-", "--reporter", "json"}, exit.OK, `"outcome": "Deferred"`, ""},
-		"concurrency out of range":  {twoEvals, []string{"eval", "-f", "-", "--concurrency", "0"}, exit.BadInput, "", "from 1 to 256"},
-		"a policy that is none":     {twoEvals, []string{"eval", "-f", "-", "--on-deferred", "fail"}, exit.BadInput, "", "write Pass or Fail"},
-		"explain needs no key":      {twoEvals, []string{"explain", "-f", "-"}, exit.OK, "with keys for the deferred rows: 2 rows, 2 judge calls at most", ""},
-		"eval --explain":            {twoEvals, []string{"eval", "-f", "-", "--explain"}, exit.OK, "with a key: 1, about $", ""},
-		"explain nothing":           {"", []string{"explain"}, exit.BadInput, "", "name one Eval of the cluster, or files with -f"},
-		"an unknown verb":           {"", []string{"evl"}, exit.BadInput, "", "Did you mean this?\n\teval"},
-		"an unknown flag":           {"", []string{"eval", "--filtr", "x"}, exit.BadInput, "", "did you mean --filter?"},
-		"report of nothing":         {"", []string{"report"}, exit.BadInput, "", "name one EvalRun of the cluster"},
-		"report of what is none":    {"{}", []string{"report", "-f", "-"}, exit.BadInput, "", "is no report of a run"},
-		"report of a newer version": {`{"schemaVersion": "v2", "run": "r", "rows": [], "new": 1}`, []string{"report", "-f", "-"}, exit.OK, "0 rows", "newer than"},
-		"run of nothing":            {"", []string{"run"}, exit.BadInput, "", "say what to run"},
-		"run by a wrong selector":   {"", []string{"run", "-l", "a in (b)"}, exit.BadInput, "", "write key=value pairs"},
-		"a cluster that is not":     {"", []string{"report", "r"}, exit.BadInput, "", "the cluster cannot be reached"},
-		"version":                   {"", []string{"version", "--client"}, exit.OK, "client    ", ""},
-		"version without a cluster": {"", []string{"version", "-o", "json"}, exit.OK, `"client": `, ""},
-		"--version":                 {"", []string{"--version"}, exit.OK, "\n", ""},
-		"help names the command":    {"", []string{"eval", "--help"}, exit.OK, "kubectl mcptest eval -f evals.yaml", ""},
-		"completion":                {"", []string{"completion", "bash"}, exit.OK, "bash completion", ""},
+		"valid files":                            {twoEvals, []string{"validate", "-f", "-"}, exit.OK, "1 file, 2 evals, 0 rubrics: valid\n", ""},
+		"--config is -f":                         {twoEvals, []string{"validate", "--config", "-"}, exit.OK, "valid", ""},
+		"a problem":                              {"kind: Evl", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:1: kind: unknown kind "Evl"; did you mean "Eval"?`, "error: 1 problem"},
+		"a rubric that is missing":               {head + "kind: Eval\nmetadata: {name: a}\nspec: {rubric: {ref: r}}", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:4: spec.rubric.ref: Rubric "r" is not in these files`, ""},
+		"a model that nobody offers":             {head + "kind: Eval\nmetadata: {name: a}\nspec:\n  response: r\n  rubric: {text: x}\n  judge:\n    model: llama-9", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:7: spec.judge: model llama-9: its name does not tell its provider: set judge.provider`, ""},
+		"a model of a matrix that nobody offers": {head + "kind: Eval\nmetadata: {name: a}\nspec:\n  response: r\n  rubric: {text: x}\n  matrix:\n    prompts: [p, q]\n    models: [gpt-5.4, gemini-9]", []string{"validate", "-f", "-"}, exit.BadInput, "<stdin>:9: spec.matrix.models: model gemini-9", "error: 1 problem\n"},
+		"an eval that no run chooses":            {twoEvals + "---\n" + head + "kind: Eval\nmetadata: {name: c}\nspec:\n  rubric: {ref: t, threshold: 0.9}\n---\n" + head + "kind: Rubric\nmetadata: {name: t}\nspec: {threshold: 0.3, tree: {ask: x, ifYes: {score: 0.5}, ifNo: {score: 0}}}\n---\n" + head + "kind: EvalRun\nmetadata: {name: r}\nspec: {evalRef: {name: good}}", []string{"validate", "-f", "-"}, exit.BadInput, "no candidate could pass", ""},
+		"a file without -f":                      {"", []string{"validate", "a.yaml", "b.yaml"}, exit.BadInput, "", "validate takes no arguments; name files with -f, as in kubectl mcptest validate -f a.yaml -f b.yaml"},
+		"eval without -f":                        {"", []string{"eval", "a.yaml"}, exit.BadInput, "", "as in kubectl mcptest eval -f a.yaml"},
+		"nothing to validate":                    {"", []string{"validate"}, exit.BadInput, "", "name a file, a directory or - with -f"},
+		"eval of a wrong file":                   {"kind: Evl", []string{"eval", "-f", "-"}, exit.BadInput, "", "<stdin>:1: kind: unknown kind"},
+		"a deferred row passes":                  {twoEvals, []string{"eval", "-f", "-"}, exit.OK, "2 deferred", "2 rows, 0 judge calls, 2 deferred"},
+		"a deferred row can fail":                {twoEvals, []string{"eval", "-f", "-", "--on-deferred", "Fail"}, exit.Failed, "2 failed", ""},
+		"a filter that matches one":              {twoEvals, []string{"eval", "-f", "-", "--filter", "^bad$"}, exit.OK, "1 row ·", ""},
+		"a filter without a match":               {twoEvals, []string{"eval", "-f", "-", "--filter", "x"}, exit.NothingSelected, "", "no row matches"},
+		"a filter that is none":                  {twoEvals, []string{"eval", "-f", "-", "--filter", "("}, exit.BadInput, "", "--filter:"},
+		"no eval at all":                         {"", []string{"eval", "-f", "-"}, exit.NothingSelected, "", "the files hold no Eval"},
+		"an unknown format":                      {twoEvals, []string{"eval", "-f", "-", "-o", "yam"}, exit.BadInput, "", "the formats are pretty, json"},
+		"--reporter is -o":                       {twoEvals, []string{"eval", "-f", "-", "--reporter", "json"}, exit.OK, `"outcome": "Deferred"`, ""},
+		"concurrency out of range":               {twoEvals, []string{"eval", "-f", "-", "--concurrency", "0"}, exit.BadInput, "", "from 1 to 256"},
+		"a policy that is none":                  {twoEvals, []string{"eval", "-f", "-", "--on-deferred", "fail"}, exit.BadInput, "", "write Pass or Fail"},
+		"explain needs no key":                   {twoEvals, []string{"explain", "-f", "-"}, exit.OK, "with keys for the deferred rows: 2 rows, 2 judge calls at most", ""},
+		"eval --explain":                         {twoEvals, []string{"eval", "-f", "-", "--explain"}, exit.OK, "with a key: 1, about $", ""},
+		"explain nothing":                        {"", []string{"explain"}, exit.BadInput, "", "name one Eval of the cluster, or files with -f"},
+		"an unknown verb":                        {"", []string{"evl"}, exit.BadInput, "", "Did you mean this?\n\teval"},
+		"an unknown flag":                        {"", []string{"eval", "--filtr", "x"}, exit.BadInput, "", "did you mean --filter?"},
+		"report of nothing":                      {"", []string{"report"}, exit.BadInput, "", "name one EvalRun of the cluster"},
+		"report of what is none":                 {"{}", []string{"report", "-f", "-"}, exit.BadInput, "", "is no report of a run"},
+		"report of a newer version":              {`{"schemaVersion": "v2", "run": "r", "rows": [], "new": 1}`, []string{"report", "-f", "-"}, exit.OK, "0 rows", "newer than"},
+		"run of nothing":                         {"", []string{"run"}, exit.BadInput, "", "say what to run"},
+		"run by a wrong selector":                {"", []string{"run", "-l", "a in (b)"}, exit.BadInput, "", "write key=value pairs"},
+		"a cluster that is not":                  {"", []string{"report", "r"}, exit.BadInput, "", "the cluster cannot be reached"},
+		"version":                                {"", []string{"version", "--client"}, exit.OK, "client    ", ""},
+		"version without a cluster":              {"", []string{"version", "-o", "json"}, exit.OK, `"client": `, ""},
+		"--version":                              {"", []string{"--version"}, exit.OK, "\n", ""},
+		"help names the command":                 {"", []string{"eval", "--help"}, exit.OK, "kubectl mcptest eval -f evals.yaml", ""},
+		"completion":                             {"", []string{"completion", "bash"}, exit.OK, "bash completion", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := command(t.Context(), test.stdin, test.args...)
@@ -155,6 +160,40 @@ func TestEvalGradesAndEndsWithTheVerdict(t *testing.T) {
 	}
 	if got := command(t.Context(), twoEvals, "eval", "-f", "-", "--filter", "good"); got.code != exit.OK {
 		t.Errorf("a run that passes ends with %d:\n%s", got.code, got.out)
+	}
+}
+
+func TestHeaderNamesTheServersThatAreAsked(t *testing.T) {
+	withJudge(t, goodAndBad)
+	t.Setenv("OPENAI_API_KEY", "another-test-key")
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+	got := command(t.Context(), twoEvals, "eval", "-f", "-", "--judge-model", "claude-haiku-5-5")
+	if !strings.Contains(got.err, "anthropic is asked at "+os.Getenv("ANTHROPIC_BASE_URL")) || strings.Contains(got.err, "openai is asked") {
+		t.Errorf("only anthropic is asked, and the header says:\n%s", got.err)
+	}
+}
+
+func TestNothingIsSpentOnWhatCannotBeFinished(t *testing.T) {
+	for name, test := range map[string]struct {
+		env  [2]string
+		args []string
+		want string
+	}{
+		"a report that cannot be written": {[2]string{"MCPTEST_JUDGE_MODEL", ""}, []string{"--output-file", filepath.Join(t.TempDir(), "none", "report.json")}, "--output-file: open"},
+		"a base URL that is none":         {[2]string{"ANTHROPIC_BASE_URL", "::bad"}, nil, "ANTHROPIC_BASE_URL is no URL of a server"},
+		"a base URL without a scheme":     {[2]string{"ANTHROPIC_BASE_URL", "localhost:8080"}, nil, "write it as in https://"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			judge := withJudge(t, goodAndBad)
+			t.Setenv(test.env[0], test.env[1])
+			got := command(t.Context(), twoEvals, append([]string{"eval", "-f", "-"}, test.args...)...)
+			if got.code != exit.BadInput || !strings.Contains(got.err, test.want) {
+				t.Errorf("exit code %d: %s", got.code, got.err)
+			}
+			if calls := judge.Stats().Calls; calls != 0 {
+				t.Errorf("%d calls, want none", calls)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 			"and the report says that nothing was judged.",
 		Example: "  # Grade the evals in a file\n  %[1]s eval -f evals.yaml\n\n  # Show first what that would cost\n  %[1]s eval -f evals.yaml --explain\n\n" +
 			"  # For machines, and fail when something could not be judged\n  %[1]s eval -f evals/ -o json --output-file report.json --on-deferred Fail",
-		Args: cobra.NoArgs,
+		Args: output.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Complete(); err != nil {
 				return err
@@ -108,7 +109,9 @@ func (o *Options) Run(ctx context.Context) error {
 	if o.Explain {
 		return projection.Write(o.Out, projected, projection.KeysLocal)
 	}
-	o.header(projected)
+	if err := o.header(projected); err != nil {
+		return err
+	}
 	redactor := redact.New(o.secrets()...)
 	grader := &rubric.Grader{Asker: judge.New(judge.Options{Clients: clients, Concurrency: o.Concurrency}), Env: env, Now: now}
 	reports := o.grade(ctx, grader, redactor, p.Rows, projection.Sum(projected).Calls)
@@ -165,19 +168,35 @@ func (o *Options) plan() (*plan.Plan, string, error) {
 	return kept, set.Name(), nil
 }
 
-// header says what is about to be spent, before the first call.
-func (o *Options) header(rows []projection.Row) {
+// header says what is about to be spent, before the first call. The error is a base URL that is none.
+func (o *Options) header(rows []projection.Row) error {
 	total := projection.Sum(rows)
 	fmt.Fprintf(o.ErrOut, "%s\n", total.Sentence())
 	if len(total.Models) > 0 {
 		fmt.Fprintf(o.ErrOut, "judged by %s\n", strings.Join(total.Models, ", "))
 	}
 	for _, p := range judge.Providers() {
-		base := strings.TrimSpace(o.Getenv(judge.BaseURLVariable(p)))
-		if at, err := url.Parse(base); base != "" && err == nil && total.Calls > 0 {
-			fmt.Fprintf(o.ErrOut, "%s is asked at %s (%s)\n", p, at.Redacted(), judge.BaseURLVariable(p))
+		if !asked(rows, p) {
+			continue
 		}
+		base := strings.TrimSpace(o.Getenv(judge.BaseURLVariable(p)))
+		if base == "" {
+			continue
+		}
+		at, err := url.Parse(base)
+		if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
+			return fmt.Errorf("%s is no URL of a server: write it as in https://llm.example.com, or unset it", judge.BaseURLVariable(p))
+		}
+		fmt.Fprintf(o.ErrOut, "%s is asked at %s (%s)\n", p, at.Redacted(), judge.BaseURLVariable(p))
 	}
+	return nil
+}
+
+// asked tells whether a provider is asked for any row.
+func asked(rows []projection.Row, p v1alpha1.Provider) bool {
+	return slices.ContainsFunc(rows, func(r projection.Row) bool {
+		return r.Calls > 0 && slices.ContainsFunc(r.Models, func(m judge.Model) bool { return m.Provider == p })
+	})
 }
 
 // secrets are the keys that this process was given.

@@ -20,6 +20,7 @@ func (o *Options) grade(ctx context.Context, grader *rubric.Grader, redactor *re
 	bar := progress.New(o.ErrOut)
 	defer bar.Done()
 	t := &tally{bar: bar, state: progress.State{Calls: calls, Summary: v1alpha1.Summary{Rows: int32(len(rows))}}}
+	bar.Update(t.state)
 	reports := make([]*v1alpha1.Report, len(rows))
 	slots := make(chan struct{}, o.Concurrency)
 	var wg sync.WaitGroup

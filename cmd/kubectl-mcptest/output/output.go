@@ -3,10 +3,14 @@ package output
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -37,10 +41,34 @@ func (o *Options) Complete() error {
 	if err := report.Check(o.Format); err != nil {
 		return fmt.Errorf("-o: %w", err)
 	}
+	if o.File == "" {
+		return nil
+	}
+	if err := writable(o.File); err != nil {
+		return fmt.Errorf("--output-file: %w", err)
+	}
 	return nil
 }
 
-// Write renders a report. What a reader should know about it goes to the error stream.
+// writable tries whether a file can be written, and leaves everything as it was.
+func writable(path string) error {
+	_, err := os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // as the shell would make it for >
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if isNew {
+		return os.Remove(path)
+	}
+	return nil
+}
+
+// Write renders a report. What a reader should know about it goes to the error stream. A report that its file cannot
+// take goes to standard output, because it was paid for.
 func (o *Options) Write(streams genericiooptions.IOStreams, r *v1alpha1.RunReport, redactor *redact.Redactor) error {
 	for _, warning := range report.Warnings(r) {
 		fmt.Fprintln(streams.ErrOut, "warning:", warning)
@@ -55,7 +83,8 @@ func (o *Options) Write(streams genericiooptions.IOStreams, r *v1alpha1.RunRepor
 	}
 	if o.File != "" {
 		if err := os.WriteFile(o.File, buf.Bytes(), 0o644); err != nil { //nolint:gosec // as the shell would make it for >
-			return fmt.Errorf("write the report: %w", err)
+			_, _ = streams.Out.Write(buf.Bytes())
+			return fmt.Errorf("write the report: %w; it went to standard output", err)
 		}
 		fmt.Fprintf(streams.ErrOut, "the report was written to %s\n", o.File)
 		return nil
@@ -102,4 +131,12 @@ func (p *Paths) Type() string { return "FILE|DIR|-" }
 func (p *Paths) AddFlags(flags *pflag.FlagSet) {
 	flags.VarP(p, "filename", "f", "Manifests: a file, a directory, or - for standard input. May be repeated.")
 	flags.Var(p, "config", "The same as --filename.")
+}
+
+// NoArgs refuses arguments of a verb that reads files, and says how files are named.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no arguments; name files with -f, as in %s -f %s", cmd.Name(), cmd.CommandPath(), strings.Join(args, " -f "))
 }

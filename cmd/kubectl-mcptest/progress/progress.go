@@ -4,6 +4,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -58,11 +59,14 @@ type Progress struct {
 	drawn    bool
 }
 
-// New returns a Progress that draws a bar when w is a terminal.
+// New returns a Progress that draws a bar when w is a terminal that can: a dumb one cannot go back in a line.
 func New(w io.Writer) *Progress {
 	width, _ := output.Page(w)
-	return &Progress{w: w, terminal: width > 0, width: width, lastPart: -1}
+	return &Progress{w: w, terminal: draws(width, os.Getenv("TERM")), width: width, lastPart: -1}
 }
+
+// draws tells whether a bar can be drawn on a terminal so wide (0 for what is no terminal) and of this kind.
+func draws(width int, term string) bool { return width > 0 && term != "dumb" }
 
 // Update shows a state.
 func (p *Progress) Update(s State) {

@@ -47,3 +47,19 @@ func TestOnATerminalTheBarFitsAndIsRemoved(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 }
+
+func TestBarIsForTerminalsThatCanGoBackInALine(t *testing.T) {
+	for name, test := range map[string]struct {
+		width int
+		term  string
+		want  bool
+	}{
+		"a terminal":      {80, "xterm", true},
+		"a dumb terminal": {80, "dumb", false},
+		"a file":          {0, "xterm", false},
+	} {
+		if got := draws(test.width, test.term); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}

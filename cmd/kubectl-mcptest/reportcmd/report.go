@@ -95,9 +95,21 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	if !runtree.IsComplete(run) {
-		fmt.Fprintf(o.ErrOut, "note: the run goes on: %d of %d rows are there. %s\n", len(found.Rows), found.Summary.Rows, cluster.Waiting(run))
+		fmt.Fprintf(o.ErrOut, "note: %s\n", unfinished(run, found))
 	}
 	return nil
+}
+
+// unfinished says how far a run is that has not ended, and what it waits for.
+func unfinished(run *v1alpha1.EvalRun, found *v1alpha1.RunReport) string {
+	if cluster.Stalled(run) != nil {
+		return "the run cannot go on: " + cluster.Waiting(run)
+	}
+	text := fmt.Sprintf("the run goes on: %d of %d rows are there", len(found.Rows), found.Summary.Rows)
+	if waiting := cluster.Waiting(run); waiting != "" {
+		text += "; it waits: " + waiting
+	}
+	return text
 }
 
 // stored reads a report from a file.

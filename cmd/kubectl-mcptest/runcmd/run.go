@@ -49,7 +49,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 			"each in an EvalRun of its own; nothing else of the files is applied, and Rubrics that they lack are those of the cluster.\n\n" +
 			"Ctrl-C leaves the run alone; it goes on in the cluster.",
 		Example: "  # Run an Eval of the cluster\n  %[1]s run release-summary\n\n  # Run all Evals with a label, and do not wait\n  %[1]s run -l team=docs --watch=false\n\n" +
-			"  # Run evals from a file, with another judge\n  %[1]s run -f evals.yaml --judge-model claude-haiku-4-5",
+			"  # Run evals from a file, with another judge\n  %[1]s run -f evals.yaml --judge-model claude-haiku-5-5",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(args); err != nil {
 				return err

@@ -30,7 +30,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 			"would check, and more. Prints one line a problem: the file and line, what is wrong, and what to write instead.",
 		Example: "  # Check a file\n  %[1]s validate -f evals.yaml\n\n  # Check all manifests in a directory and below it\n  %[1]s validate -f evals/\n\n" +
 			"  # Check what a template prints\n  helm template . | %[1]s validate -f -",
-		Args: cobra.NoArgs,
+		Args: output.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := o.Complete(); err != nil {
 				return err
@@ -57,7 +57,7 @@ func (o *Options) Run() error {
 		for _, note := range set.Notes {
 			fmt.Fprintln(o.ErrOut, "note:", note)
 		}
-		if err = set.CheckReferences(); err == nil {
+		if err = set.Check(); err == nil {
 			_, err = set.Plan(plan.Options{})
 		}
 	}

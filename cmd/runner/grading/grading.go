@@ -203,7 +203,7 @@ func (r *run) slice(ctx context.Context) (wire.Slice, error) {
 		if err == nil {
 			return slice, nil
 		}
-		if err := classify("", err); err != nil {
+		if err := b.classify("", err); err != nil {
 			return wire.Slice{}, err
 		}
 		r.Log.Warn("the collector cannot be reached; trying again", "error", err)

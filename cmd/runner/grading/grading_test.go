@@ -368,6 +368,31 @@ func TestAnswersOfTheCollector(t *testing.T) {
 	}
 }
 
+// The API server says of a token that it is not good when it only cannot look: exit code 78 would end all rows of the slice.
+func TestATokenThatIsNotGoodForAMomentIsShownAgain(t *testing.T) {
+	for _, what := range []string{"slice", "leaf run-001", "judgments", "findings run-002"} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, b := newDesk(3, 2, "a", "b"), &bench{}
+				b.answer = func(_ context.Context, n int, _ judge.Request) (judge.Response, error) {
+					time.Sleep(time.Duration(n) * time.Second) // virtual
+					return verdict(1, "it is"), nil
+				}
+				var refusals atomic.Int32
+				d.down = func(_ context.Context, asked string) error {
+					if asked == what && refusals.Add(1) <= 3 {
+						return refused(http.StatusUnauthorized)
+					}
+					return nil
+				}
+				if diff := cmp.Diff(Result{Rows: 3, Passed: 3}, finish(t, optionsOf(d, b))); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
 func TestAPodThatIsShutOutPaysForNothingMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, b := newDesk(50, 2, "a"), &bench{}

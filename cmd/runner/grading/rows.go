@@ -92,7 +92,7 @@ func (r *run) fetch(ctx context.Context, name string) (wire.Leaf, bool) {
 		case ctx.Err() != nil:
 			return wire.Leaf{}, false
 		}
-		if err := classify(name, err); err != nil {
+		if err := b.classify(name, err); err != nil {
 			r.refused(err)
 			return wire.Leaf{}, false
 		}

@@ -214,7 +214,7 @@ func (s *sender) postJudgments(batch wire.Judgments) {
 		case s.run.posts.Err() != nil:
 			return
 		}
-		if err := classify("", err); err != nil {
+		if err := b.classify("", err); err != nil {
 			if !errors.As(err, new(*DataError)) {
 				s.run.fail(err)
 				return
@@ -281,7 +281,7 @@ func (s *sender) postFindings(f finding) {
 		case s.run.posts.Err() != nil:
 			return
 		}
-		if err := classify(f.row, err); err != nil {
+		if err := b.classify(f.row, err); err != nil {
 			s.run.refused(err)
 			return
 		}
