@@ -103,11 +103,11 @@ func (s *Set) ungradable(e *plan.NamedEval) Problems {
 	}
 	override, err := s.judgeModel()
 	if err != nil {
-		return nil // Plan says it
+		return nil //nolint:nilerr // Plan says it
 	}
 	p, err := plan.Make([]plan.NamedEval{*e}, s.Catalog(), plan.Options{JudgeModel: override})
 	if err != nil {
-		return nil // invalid has said it
+		return nil //nolint:nilerr // invalid has said it
 	}
 	every := judge.Env{Keys: make(map[v1alpha1.Provider]bool)}
 	for _, provider := range judge.Providers() {

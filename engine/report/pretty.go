@@ -215,8 +215,7 @@ func duration(rows []v1alpha1.Report) time.Duration {
 
 // elapsed is a duration in whole seconds, as exact as the times of reports are.
 func elapsed(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
+	if d < 2*time.Minute {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
 	return d.Round(time.Second).String()
