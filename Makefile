@@ -29,8 +29,10 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Start a real local cluster, run examples/ in it, print the report, stop
-	bash hack/local.sh demo
+demo: ## Start a real local cluster, run examples/ in it, print the report, stop
+	@bash hack/local.sh announce
+	@$(MAKE) --no-print-directory build
+	@bash hack/local.sh demo
 
 .PHONY: up
 up: build ## Start a local cluster with the operator to play with, and print how to reach it

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The operator on a local cluster with a process node, from the binaries in bin/.
 #
-#   hack/local.sh demo   runs examples/quickstart.yaml in the cluster of the environment, prints the report, stops
-#   hack/local.sh up     starts a cluster to play with, and leaves it running
-#   hack/local.sh down   stops it
+#   hack/local.sh announce   says which judge would be asked
+#   hack/local.sh demo       starts a cluster, runs examples/quickstart.yaml in it, prints the report, stops
+#   hack/local.sh up         starts a cluster to play with, and leaves it running
+#   hack/local.sh down       stops it
 #
 # `make demo`, `make up` and `make down` build the binaries first and call this.
 set -euo pipefail
@@ -173,10 +174,12 @@ down() {
 K8S_BIN=${K8S_BIN:-$(dirname "$(find "$PWD/bin/k8s" -name kubectl -type f 2>/dev/null | sort | tail -n 1)" 2>/dev/null || true)}
 
 case ${1:-} in
+  announce)
+    choose_judge
+    printf '%s\n' "$judge_note"
+    ;;
   demo)
     if [[ -z ${CLUSTER_DIR:-} ]]; then
-      choose_judge
-      printf '%s\n' "$judge_note"
       exec bin/cluster run --node process --image "$image=$PWD/dist/image" -- "$0" demo
     fi
     demo
@@ -184,7 +187,7 @@ case ${1:-} in
   up) up ;;
   down) down ;;
   *)
-    say "usage: hack/local.sh demo|up|down"
+    say "usage: hack/local.sh announce|demo|up|down"
     exit 2
     ;;
 esac
