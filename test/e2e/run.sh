@@ -36,10 +36,10 @@ contains() {
 }
 
 build_image() {
-  if ! command -v buildah >/dev/null; then
-    step "installing buildah"
+  if ! command -v buildah >/dev/null || ! command -v curl >/dev/null; then
+    step "installing buildah and curl"
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends buildah >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends buildah curl ca-certificates >/dev/null
   fi
   step "building $image from the Dockerfile"
   rm -f dist/image.tar

@@ -98,7 +98,7 @@ func TestPrintedColumns(t *testing.T) {
 		},
 		"evalruns": {
 			status:  map[string]any{"outcome": "Failed", "summary": map[string]any{"rows": int64(4), "score": 0.5, "costUSD": 0.25, "passed": int64(1), "failed": int64(2), "deferred": int64(1), "errored": int64(0)}},
-			columns: []string{"Name", "Outcome", "Score", "Rows", "Cost", "Age", "(Passed)", "(Failed)", "(Deferred)", "(Errored)", "(Row)"},
+			columns: []string{"Name", "Outcome", "Score", "Rows", "Cost", "Age", "(Standing)", "(Passed)", "(Failed)", "(Deferred)", "(Errored)", "(Row)"},
 			cells:   []any{"printed", "Failed", 0.5, int64(4), 0.25},
 		},
 	}
