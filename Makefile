@@ -111,7 +111,7 @@ chart: ## Lint the chart, and render it and the kustomizations
 .PHONY: test
 test: generate-check vet build ## Check generated files, vet, units, then stories on a local cluster
 	export KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$$(bin/cluster build)}; go test $$(go list ./... | grep -v /test/stories)
-	cd hack/cluster && go test ./...
+	cd hack/cluster && ../../bin/cluster run -- go test ./...
 	$(MAKE) --no-print-directory stories
 
 .PHONY: stories
