@@ -52,15 +52,22 @@ func (g *Grader) Grade(ctx context.Context, spec *v1alpha1.EvalSpec, known []v1a
 	}
 	models, err := judge.ResolveModel(spec.Judge, "", "", g.Env)
 	var missing *judge.DeferredError
+	kept := answered(known)
 	switch {
+	case errors.As(err, &missing) && len(kept) > 0: // the key went away half-way: a row that was judged in part is no pass
+		f.Judgments, f.Error = kept, "judged in part only: "+missing.Error()
+		for _, j := range kept {
+			f.Models = append(f.Models, j.Model)
+		}
+		return f, nil
 	case errors.As(err, &missing):
 		f.Deferred = missing.Error()
 		return f, nil
 	case err != nil:
-		f.Error = err.Error()
+		f.Judgments, f.Error = kept, err.Error()
 		return f, nil
 	}
-	s := &session{grader: g, spec: spec, models: models, known: answered(known), record: record}
+	s := &session{grader: g, spec: spec, models: models, known: kept, record: record}
 	f.Judgments, err = s.run(ctx)
 	for m := range Members(spec.Judge) {
 		f.Models = append(f.Models, s.model(m).Name)

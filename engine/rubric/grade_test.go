@@ -245,3 +245,31 @@ func TestFindingsSayWhenGradingBeganAndEnded(t *testing.T) {
 		t.Errorf("began at %v: a stored report has whole seconds", f.StartedAt)
 	}
 }
+
+func TestGradeKeepsWhatWasPaidForWhenTheKeyGoesAway(t *testing.T) {
+	g := graderOf(t, &scripted{})
+	g.Env = judge.Env{}
+	for name, tc := range map[string]struct {
+		known []v1alpha1.Judgment
+		want  outcome
+		note  string
+	}{
+		"a row that was judged in part fails closed": {[]v1alpha1.Judgment{judged("a", 1)}, errored, "judged in part only: no judge is configured"},
+		"a row that was judged whole has its score":  {[]v1alpha1.Judgment{judged("a", 1), judged("b", 0.8)}, passed(0.9), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := evalOf(criteriaOf(criterionOf("a"), criterionOf("b")))
+			f, err := g.Grade(t.Context(), spec, tc.known, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := Score(v1alpha1.Row{Name: "r", Eval: "r"}, spec, f)
+			if diff := gocmp.Diff(tc.want, outcomeOf(report)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+			if !strings.HasPrefix(report.Note, tc.note) || len(f.Judgments) != len(tc.known) {
+				t.Errorf("note %q with %d judgments, want %q with %d", report.Note, len(f.Judgments), tc.note, len(tc.known))
+			}
+		})
+	}
+}
