@@ -65,6 +65,13 @@ type EvalSpec struct {
 	// +optional
 	ResponseFrom *ResponseSource `json:"responseFrom,omitempty"`
 
+	// The MCP server that the prompt is run against as a tool-using agent, when there is no response. This version runs no agents: such an eval is deferred.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="server is the name of an object: lower-case letters, digits and dashes, as in my-server"
+	Server string `json:"server,omitempty"`
+
 	// Documents and tool results that the candidate may rest on. Shown to the judge.
 	// +optional
 	// +listType=atomic
@@ -121,7 +128,7 @@ type ConfigMapKey struct {
 
 // RubricSource is a rubric: a reference to a Rubric (ref, with threshold and strict as overrides), or the rubric itself.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.ref), has(self.text), has(self.criteria), has(self.tree)].filter(x, x).size() == 1",message="set exactly one of ref (a Rubric of this namespace), text, criteria or tree"
+// +kubebuilder:validation:XValidation:rule="[has(self.ref), has(self.text), has(self.criteria) && !has(self.preset), has(self.tree), has(self.preset)].filter(x, x).size() == 1",message="set exactly one of ref (a Rubric of this namespace), text, criteria, tree or preset (criteria beside a preset are added to it)"
 // +kubebuilder:validation:XValidation:rule="!has(self.ref) || !(has(self.aggregation) || has(self.requireEvidence) || has(self.requiredGate) || has(self.scale) || has(self.description))",message="with ref only threshold and strict can be set here; change the rest in the Rubric"
 type RubricSource struct {
 	// The name of a Rubric in the same namespace. threshold and strict beside it override the Rubric's own.
@@ -171,7 +178,7 @@ type JudgeSpec struct {
 	// +kubebuilder:validation:Maximum=2
 	Temperature *float64 `json:"temperature,omitempty"`
 
-	// The Secret of this namespace that holds the keys of the judges, as ANTHROPIC_API_KEY or OPENAI_API_KEY. Default: the Secret mcptest-judge, if there is one. Used in a cluster only.
+	// The Secret of this namespace that holds the keys of the judges, as ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY. Default: the Secret mcptest-judge, if there is one. Used in a cluster only.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 
@@ -204,13 +211,15 @@ type ModelName string
 
 // Provider is a service that offers judge models (S-24).
 //
-// +kubebuilder:validation:Enum=anthropic;openai
+// +kubebuilder:validation:Enum=anthropic;openai;gemini;mistral
 type Provider string
 
 // The providers.
 const (
 	ProviderAnthropic Provider = "anthropic"
 	ProviderOpenAI    Provider = "openai"
+	ProviderGemini    Provider = "gemini"
+	ProviderMistral   Provider = "mistral"
 )
 
 // SecretReference names a Secret in the same namespace.

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // EvalRun runs evals once and keeps what was found. Its spec cannot be changed, except for suspend.
@@ -52,7 +53,7 @@ type EvalRunList struct {
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.evalRef), has(self.evalSelector), has(self.eval)].filter(x, x).size() == 1",message="set exactly one of evalRef (one Eval), evalSelector (the Evals with these labels) or eval (the eval itself)"
 // +kubebuilder:validation:XValidation:rule="!has(self.row) || has(self.eval)",message="row belongs to eval; the operator sets it on the children of a run"
-// +kubebuilder:validation:XValidation:rule="has(self.evalRef) == has(oldSelf.evalRef) && has(self.evalSelector) == has(oldSelf.evalSelector) && has(self.eval) == has(oldSelf.eval) && has(self.row) == has(oldSelf.row) && has(self.judge) == has(oldSelf.judge) && has(self.parallelism) == has(oldSelf.parallelism) && has(self.concurrency) == has(oldSelf.concurrency) && has(self.queueName) == has(oldSelf.queueName) && has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) && has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished) && has(self.backoffLimitPerIndex) == has(oldSelf.backoffLimitPerIndex) && has(self.podTemplate) == has(oldSelf.podTemplate)",message="the spec of an EvalRun cannot be changed, except for suspend; make a new EvalRun"
+// +kubebuilder:validation:XValidation:rule="has(self.evalRef) == has(oldSelf.evalRef) && has(self.evalSelector) == has(oldSelf.evalSelector) && has(self.eval) == has(oldSelf.eval) && has(self.row) == has(oldSelf.row) && has(self.judge) == has(oldSelf.judge) && has(self.maxCost) == has(oldSelf.maxCost) && has(self.parallelism) == has(oldSelf.parallelism) && has(self.concurrency) == has(oldSelf.concurrency) && has(self.queueName) == has(oldSelf.queueName) && has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) && has(self.ttlSecondsAfterFinished) == has(oldSelf.ttlSecondsAfterFinished) && has(self.backoffLimitPerIndex) == has(oldSelf.backoffLimitPerIndex) && has(self.podTemplate) == has(oldSelf.podTemplate)",message="the spec of an EvalRun cannot be changed, except for suspend; make a new EvalRun"
 type EvalRunSpec struct {
 	// The Eval to run.
 	// +optional
@@ -78,6 +79,14 @@ type EvalRunSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of an EvalRun cannot be changed, except for suspend; make a new EvalRun"
 	Judge *JudgeOverride `json:"judge,omitempty"`
+
+	// The most that the judge calls of this run may cost, in US dollars. When the next call would pass it no further call is made, and rows that were not judged end as Error. Default: no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1000000
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of an EvalRun cannot be changed, except for suspend; make a new EvalRun"
+	MaxCost *float64 `json:"maxCost,omitempty"`
 
 	// How many pods may grade at once. Default 4.
 	// +optional
@@ -301,6 +310,10 @@ type EvalRunStatus struct {
 	// +optional
 	Summary *Summary `json:"summary,omitempty"`
 
+	// What the pods of a run with maxCost have taken of it.
+	// +optional
+	Budget *BudgetStatus `json:"budget,omitempty"`
+
 	// The rows of a run with children, the bad ones first, at most 1000. The children hold the reports.
 	// +optional
 	// +listType=atomic
@@ -322,6 +335,36 @@ type EvalRunStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// BudgetStatus is what the pods of a run have taken of its maxCost (S-42): a pod takes before it makes a call, and
+// gives back what it did not need.
+type BudgetStatus struct {
+	// What was taken and not given back, in US dollars: what was spent, and what is reserved for calls under way.
+	// +optional
+	TakenUSD float64 `json:"takenUSD"`
+	// A call did not fit any more: no further call is made.
+	// +optional
+	Exhausted bool `json:"exhausted,omitempty"`
+	// What each slice of the run took, one a completion index of its Job.
+	// +optional
+	// +listType=map
+	// +listMapKey=slice
+	// +kubebuilder:validation:MaxItems=8192
+	Accounts []BudgetAccount `json:"accounts,omitempty"`
+}
+
+// BudgetAccount is what one slice of a run took of the budget.
+type BudgetAccount struct {
+	// The completion index of the slice.
+	// +required
+	Slice int32 `json:"slice"`
+	// The UID of the pod that grades the slice now.
+	// +required
+	Pod types.UID `json:"pod"`
+	// What this pod took and did not give back, in US dollars.
+	// +optional
+	TakenUSD float64 `json:"takenUSD"`
 }
 
 // RowResult is one row of a run, in one line.

@@ -53,6 +53,9 @@ type Findings struct {
 	// Why nothing could be judged (S-38); empty when something was, or when the judge could not be had.
 	// +optional
 	Deferred string `json:"deferred,omitempty"`
+	// Why the row was not judged to its end, when that is not for the judgments to say; then the row is an error.
+	// +optional
+	Reason RowReason `json:"reason,omitempty"`
 	// What went wrong beside single judgments; empty when nothing did.
 	// +optional
 	Error string `json:"error,omitempty"`

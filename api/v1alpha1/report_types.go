@@ -97,6 +97,9 @@ type Report struct {
 	// Every criterion was skipped: nothing was judged, and the row passes (S-12).
 	// +optional
 	Vacuous bool `json:"vacuous,omitempty"`
+	// Why the row is what it is, in one word for programs: BudgetExceeded when the run's maxCost ran out before the row was judged.
+	// +optional
+	Reason RowReason `json:"reason,omitempty"`
 	// Why the row is what it is, when the scores do not say: why it was deferred, or what went wrong.
 	// +optional
 	Note string `json:"note,omitempty"`
@@ -123,6 +126,14 @@ type Report struct {
 	// +optional
 	Truncated *Truncation `json:"truncated,omitempty"`
 }
+
+// RowReason says in one word why a row ended as it did.
+//
+// +kubebuilder:validation:Enum=BudgetExceeded
+type RowReason string
+
+// RowBudgetExceeded: the budget ran out before the row was judged; it ends as Error (S-42).
+const RowBudgetExceeded RowReason = "BudgetExceeded"
 
 // Candidate says what was graded.
 type Candidate struct {

@@ -20,7 +20,7 @@ type Rubric struct {
 
 	// What a good answer is.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="[has(self.text), has(self.criteria), has(self.tree)].filter(x, x).size() == 1",message="set exactly one of text (one question), criteria (a weighted list) or tree (yes/no questions)"
+	// +kubebuilder:validation:XValidation:rule="[has(self.text), has(self.criteria) && !has(self.preset), has(self.tree), has(self.preset)].filter(x, x).size() == 1",message="set exactly one of text (one question), criteria (a weighted list), tree (yes/no questions) or preset (criteria beside it are added to the preset's)"
 	Spec RubricSpec `json:"spec"`
 
 	// What the operator found out about this rubric.
@@ -38,12 +38,14 @@ type RubricList struct {
 	Items           []Rubric `json:"items"`
 }
 
-// RubricSpec is a rubric: exactly one of text, criteria or tree, and how its score is made and gated.
+// RubricSpec is a rubric: exactly one of text, criteria, tree or preset, and how its score is made and gated.
+// Criteria may stand beside a preset: they are added to the preset's.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.aggregation) || !has(self.tree)",message="a tree takes no aggregation: its score is the score of the leaf it reaches; remove aggregation"
 // +kubebuilder:validation:XValidation:rule="!has(self.aggregation) || !has(self.text)",message="a text rubric takes no aggregation: it has one score; remove aggregation"
 // +kubebuilder:validation:XValidation:rule="!has(self.requireEvidence) || !self.requireEvidence || !(has(self.text) || has(self.tree))",message="requireEvidence works with criteria only; move the question into criteria, or remove requireEvidence"
 // +kubebuilder:validation:XValidation:rule="!has(self.requiredGate) || !(has(self.text) || has(self.tree))",message="requiredGate works with criteria only; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.criteria) || has(self.preset) || self.criteria.exists(c, !has(c.weight) || c.weight > 0.0)",message="every weight is 0, so no score can be made; give at least one criterion a weight above 0"
 type RubricSpec struct {
 	// What this rubric is for, for the people who read it. Judges do not see it.
 	// +optional
@@ -83,19 +85,28 @@ type RubricSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.trim().size() > 0",message="text is blank; say what a good answer is"
 	Text string `json:"text,omitempty"`
 
+	// Criteria that come with the operator, such as groundedness, or groundedness@1 for exactly that version of them. Criteria written here are added to them.
+	// +optional
+	Preset PresetName `json:"preset,omitempty"`
+
 	// Named questions, each judged by a call of its own.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.exists(c, !has(c.weight) || c.weight > 0.0)",message="every weight is 0, so no score can be made; give at least one criterion a weight above 0"
 	Criteria []Criterion `json:"criteria,omitempty"`
 
 	// A tree of yes/no questions, at most 6 deep; the leaf that is reached is the score.
 	// +optional
 	Tree *TreeNode `json:"tree,omitempty"`
 }
+
+// PresetName names a set of criteria that comes with the operator, and perhaps its version (S-36).
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="self.matches('^(helpfulness|groundedness|safety|format-adherence|conciseness)(@[1-9][0-9]*)?$')",message="unknown preset; write helpfulness, groundedness, safety, format-adherence or conciseness, or one of them with its version, as in groundedness@1"
+type PresetName string
 
 // Aggregation says how the scores of criteria become one score (S-8, S-9).
 //

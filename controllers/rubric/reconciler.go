@@ -68,7 +68,8 @@ func assess(r *v1alpha1.Rubric, now time.Time) {
 	}
 	s.Digest = plan.RubricDigest(&r.Spec)
 	s.Kind = rubric.Kind(&r.Spec)
-	s.JudgeCalls = int32(rubric.Calls(&r.Spec))
+	resolved := plan.ResolveRubric(r.Spec)
+	s.JudgeCalls = int32(rubric.Calls(&resolved))
 	condition.Apply(&s.Conditions, r.Generation, condition.Valid("the rubric can be used"), now)
 }
 

@@ -14,8 +14,13 @@ const (
 // prompt cache, no retry, and no repair.
 func EstimateTokens(q Question) (input, output int) {
 	r := newRequest(Model{}, q, formOf(q), []byte("estimate"))
+	return tokensOf(r.System, r.Prefix, r.Question) + overheadTokens, verdictTokens
+}
+
+// tokensOf guesses how many tokens texts have.
+func tokensOf(texts ...string) int {
 	ascii, other := 0, 0
-	for _, part := range []string{r.System, r.Prefix, r.Question} {
+	for _, part := range texts {
 		for _, c := range part {
 			if c < 0x80 {
 				ascii++
@@ -24,5 +29,5 @@ func EstimateTokens(q Question) (input, output int) {
 			}
 		}
 	}
-	return (ascii+3)/4 + other + overheadTokens, verdictTokens
+	return (ascii+3)/4 + other
 }

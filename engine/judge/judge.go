@@ -42,6 +42,8 @@ type Options struct {
 	Clients map[v1alpha1.Provider]Client
 	// Prices says what calls cost. Default: DefaultPrices.
 	Prices Prices
+	// Budget bounds what all calls cost together. Default: none. With it every model must have a price.
+	Budget Budget
 	// Concurrency is how many requests may be under way at once, over all calls of Ask. Default 16.
 	Concurrency int
 	// CallTimeout bounds one request. Default 120 s.
@@ -109,7 +111,7 @@ var processKey = sync.OnceValue(func() []byte {
 //
 // Invalid verdicts are asked for again twice, in the same conversation, then Ask returns *InvalidVerdictError;
 // faults of the network and of the provider are retried (S-40). Other errors wrap *StatusError, *MalformedError,
-// *DeferredError (no client for the provider), or the context's.
+// *DeferredError (no client for the provider), *UnpricedError, ErrBudgetExceeded, or the context's.
 func (j *Judge) Ask(ctx context.Context, m Model, q Question) (Verdict, v1alpha1.Usage, error) {
 	client, ok := j.options.Clients[m.Provider]
 	if !ok {
@@ -132,10 +134,12 @@ type conversation struct {
 	request  Request
 	// without holds the features that this conversation goes on without, whatever is remembered of the model.
 	without Feature
-	// budget is how many times the usual limit an answer may be long.
-	budget int64
-	sent   int32
-	usage  v1alpha1.Usage
+	// lengths is how many times the usual limit an answer may be long, as a power of 2.
+	lengths int64
+	// promptTokens is about how many tokens the prompt has; 0 until somebody wants to know.
+	promptTokens int
+	sent         int32
+	usage        v1alpha1.Usage
 }
 
 // verdict asks until there is a valid verdict, the repairs are used up, or the judge cannot be had.
@@ -159,7 +163,7 @@ func (c *conversation) verdict(ctx context.Context) (Verdict, error) {
 // repair prepares the next question of the conversation: what was wrong, said to the judge.
 func (c *conversation) repair(a Answer, problem string) {
 	if a.Cut {
-		c.budget += 2
+		c.lengths += 2
 	}
 	if a.Structured && a.ToolUseID == "" && a.Refusal == "" && !a.Cut && !strings.HasPrefix(strings.TrimSpace(a.Text), "{") {
 		// The server let the schema pass and did not follow it: ask in words.
@@ -183,7 +187,7 @@ func (c *conversation) once(ctx context.Context) (Response, Feature, error) {
 	if c.model.Provider == v1alpha1.ProviderAnthropic && !r.Without.Has(FeatureForcedTool) {
 		r.MaxTokens = toolTokens
 	}
-	r.MaxTokens = min(maxAnswerTokens, r.MaxTokens<<c.budget)
+	r.MaxTokens = min(maxAnswerTokens, r.MaxTokens<<c.lengths)
 
 	select {
 	case c.judge.slots <- struct{}{}:
@@ -195,11 +199,16 @@ func (c *conversation) once(ctx context.Context) (Response, Feature, error) {
 	if ctx.Err() != nil {
 		return Response{}, r.Without, context.Cause(ctx)
 	}
+	reserved, err := c.reserve(ctx, &r)
+	if err != nil {
+		return Response{}, r.Without, err
+	}
 	timeout := c.judge.options.CallTimeout
 	callCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	c.sent++
 	res, err := c.client.Complete(callCtx, r)
+	c.settle(reserved, res.Tokens, err)
 	var malformed *MalformedError
 	switch {
 	case err == nil, errors.As(err, &malformed):

@@ -3,6 +3,7 @@ package judge
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,6 +105,27 @@ func (r rates) check() error {
 	}
 	return nil
 }
+
+// MarshalJSON writes the models by name. The zero value is written as null.
+func (p Prices) MarshalJSON() ([]byte, error) { return json.Marshal(p.models) }
+
+// UnmarshalJSON reads what MarshalJSON wrote, and checks it as LoadPrices does.
+func (p *Prices) UnmarshalJSON(data []byte) error {
+	var models map[string]price
+	if err := json.Unmarshal(data, &models); err != nil {
+		return err
+	}
+	for name, m := range models {
+		if err := m.check(); err != nil {
+			return fmt.Errorf("price of %s: %w", name, err)
+		}
+	}
+	p.models = models
+	return nil
+}
+
+// Empty tells whether no model has a price.
+func (p Prices) Empty() bool { return len(p.models) == 0 }
 
 // With returns p with the models of q added; where both name a model, q counts.
 func (p Prices) With(q Prices) Prices {

@@ -1,9 +1,12 @@
 package judge
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestDefaultPricesLoadAndKnowTheDefaultModels(t *testing.T) {
@@ -85,5 +88,30 @@ func TestLoadPricesRefuses(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}
 		})
+	}
+}
+
+func TestPricesGoThroughJSON(t *testing.T) {
+	want, err := LoadPrices(strings.NewReader("models: {m: {input: 1, output: 5, cacheRead: 0.1, above: 1000, longPrompt: {input: 2, output: 10}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Prices
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Prices{}, price{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := json.Unmarshal([]byte(`{"m":{"input":-1}}`), &got); err == nil {
+		t.Error("a negative price was read")
+	}
+	var none Prices
+	if data, err := json.Marshal(none); err != nil || string(data) != "null" || json.Unmarshal(data, &got) != nil || !got.Empty() {
+		t.Errorf("no prices became %s, %v", data, err)
 	}
 }

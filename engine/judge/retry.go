@@ -60,6 +60,8 @@ func retryable(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var status *StatusError
 	switch {
+	case errors.Is(err, ErrBudgetExceeded), errors.As(err, new(*UnpricedError)):
+		return false
 	case errors.As(err, &status):
 		switch status.Status {
 		case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:

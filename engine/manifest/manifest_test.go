@@ -126,11 +126,11 @@ func TestProblemsHaveLinesAndSayWhatToWrite(t *testing.T) {
 		},
 		"both text and criteria": {
 			evalWith("text: x\ncriteria: [{name: a, description: x}]"),
-			`<stdin>:5: spec.rubric: text and criteria exclude each other: set exactly one of ref (a Rubric of this namespace), text, criteria or tree`,
+			`<stdin>:5: spec.rubric: text and criteria exclude each other: set exactly one of ref (a Rubric of this namespace), text, criteria, tree or preset (criteria beside a preset are added to it)`,
 		},
 		"neither text nor criteria": {
 			evalWith("threshold: 0.5"),
-			`<stdin>:5: spec.rubric: missing: set exactly one of ref (a Rubric of this namespace), text, criteria or tree`,
+			`<stdin>:5: spec.rubric: missing: set exactly one of ref (a Rubric of this namespace), text, criteria, tree or preset (criteria beside a preset are added to it)`,
 		},
 		"a rubric that is not there": {
 			evalWith("ref: helpfull") + "---\n" + head + "kind: Rubric\nmetadata: {name: helpful}\nspec: {text: x}",
@@ -250,7 +250,7 @@ func TestAllProblemsOfAllFilesAreTold(t *testing.T) {
 	want := []string{
 		`a/a.yml:7: spec.rubric.threshold: 3: must be from 0 to 1, such as 0.7`,
 		`b.yaml:6: spec.rubric.texd: unknown field; did you mean "text"?`,
-		`c.json:2: spec.colour: unknown field; known here: aggregation, criteria, description, requireEvidence, requiredGate, scale, strict, text, threshold, tree`,
+		`c.json:2: spec.colour: unknown field; known here: aggregation, criteria, description, preset, requireEvidence, requiredGate, scale, strict, text, threshold, tree`,
 		`missing.yaml: no such file or directory`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -19,6 +19,9 @@ const digestVersion = "1"
 func Digest(spec *v1alpha1.EvalSpec) string {
 	graded := *spec.DeepCopy()
 	graded.Title, graded.OnDeferred = "", ""
+	if graded.Response != nil {
+		graded.Server = "" // only a live run asks it
+	}
 	if graded.Judge != nil {
 		graded.Judge.SecretRef = nil
 		if reflect.ValueOf(*graded.Judge).IsZero() {
@@ -34,9 +37,9 @@ func Digest(spec *v1alpha1.EvalSpec) string {
 	return digest(graded)
 }
 
-// RubricDigest identifies what a rubric grades: two rubrics with the same digest grade alike.
+// RubricDigest identifies what a rubric grades: two rubrics with the same digest grade alike. A preset counts with its criteria.
 func RubricDigest(r *v1alpha1.RubricSpec) string {
-	graded := *r.DeepCopy()
+	graded := ResolveRubric(*r.DeepCopy())
 	graded.Description = ""
 	return digest(graded)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/engine/nearest"
+	"github.com/mcptest/mcptest-operator/engine/preset"
 )
 
 // Catalog holds what evals can refer to.
@@ -74,17 +75,18 @@ const (
 	KindConfigMapKey = "ConfigMap key"
 )
 
-// Resolve fills in the rubrics and the response that an eval refers to. The spec that it is given is not changed.
-// The error is a *NotFoundError.
+// Resolve fills in the rubrics, the presets and the response that an eval refers to. The spec that it is given is not
+// changed. The error is a *NotFoundError. A preset that cannot be filled in stays as it is: Validate says why.
 func Resolve(spec v1alpha1.EvalSpec, c Catalog) (v1alpha1.EvalSpec, error) {
 	out := *spec.DeepCopy()
+	material := preset.Material(len(out.Context) > 0)
 	if out.Rubric != nil {
-		if err := c.resolveRubric(out.Rubric); err != nil {
+		if err := c.resolveRubric(out.Rubric, material); err != nil {
 			return out, err
 		}
 	}
 	for i := range out.Rubrics {
-		if err := c.resolveRubric(&out.Rubrics[i].RubricSource); err != nil {
+		if err := c.resolveRubric(&out.Rubrics[i].RubricSource, material); err != nil {
 			return out, fmt.Errorf("rubrics[%s]: %w", out.Rubrics[i].Name, err)
 		}
 	}
@@ -105,8 +107,9 @@ func Resolve(spec v1alpha1.EvalSpec, c Catalog) (v1alpha1.EvalSpec, error) {
 }
 
 // resolveRubric puts the rubric that a source refers to in its place. threshold and strict beside ref win.
-func (c Catalog) resolveRubric(source *v1alpha1.RubricSource) error {
+func (c Catalog) resolveRubric(source *v1alpha1.RubricSource, material preset.Material) error {
 	if source.Ref == "" {
+		source.RubricSpec = expanded(source.RubricSpec, material)
 		return nil
 	}
 	found, ok := c.Rubrics[source.Ref]
@@ -120,8 +123,22 @@ func (c Catalog) resolveRubric(source *v1alpha1.RubricSource) error {
 	if source.Strict {
 		resolved.Strict = true
 	}
-	source.Ref, source.RubricSpec = "", resolved
+	source.Ref, source.RubricSpec = "", expanded(resolved, material)
 	return nil
+}
+
+// expanded is a rubric with the criteria of its preset; as it is when that has a problem, which Validate tells.
+func expanded(r v1alpha1.RubricSpec, material preset.Material) v1alpha1.RubricSpec {
+	out, err := preset.Expand(r, material)
+	if err != nil {
+		return r
+	}
+	return out
+}
+
+// ResolveRubric is a rubric with the criteria of its preset, as it is used for a candidate with supporting material.
+func ResolveRubric(r v1alpha1.RubricSpec) v1alpha1.RubricSpec {
+	return expanded(r, preset.WithMaterial)
 }
 
 // nearestKey is the key that is most like name; empty when none is like it.

@@ -40,6 +40,7 @@ func ValidateEval(spec *v1alpha1.EvalSpec, path *field.Path) field.ErrorList {
 		v.required(ref.Child("name"), spec.ResponseFrom.ConfigMapKeyRef.Name, "name the ConfigMap that holds the candidate")
 		v.required(ref.Child("key"), spec.ResponseFrom.ConfigMapKeyRef.Key, "name the key of the ConfigMap that holds the candidate")
 	}
+	v.objectName(path.Child("server"), spec.Server)
 	v.maxItems(path.Child("context"), len(spec.Context), 64)
 	for i, text := range spec.Context {
 		v.maxLength(path.Child("context").Index(i), text, 65536)
@@ -87,14 +88,16 @@ func (v *validator) rubrics(spec *v1alpha1.EvalSpec, path *field.Path) {
 	}
 }
 
+const exactlyOneSource = "set exactly one of ref (a Rubric of this namespace), text, criteria, tree or preset (criteria beside a preset are added to it)"
+
 func (v *validator) rubricSource(r *v1alpha1.RubricSource, path *field.Path) {
 	if r.Ref == "" {
-		v.rubric(&r.RubricSpec, path, "set exactly one of ref (a Rubric of this namespace), text, criteria or tree")
+		v.rubric(&r.RubricSpec, path, exactlyOneSource)
 		return
 	}
 	v.fraction(path.Child("threshold"), r.Threshold)
-	if r.Text != "" || len(r.Criteria) > 0 || r.Tree != nil {
-		v.forbidden(path.Child("ref"), "set exactly one of ref (a Rubric of this namespace), text, criteria or tree")
+	if len(formsOf(&r.RubricSpec)) > 0 {
+		v.forbidden(path.Child("ref"), exactlyOneSource)
 	}
 	if r.Aggregation != "" || r.RequireEvidence || r.RequiredGate != "" || r.Scale != nil || r.Description != "" {
 		v.forbidden(path.Child("ref"), "with ref only threshold and strict can be set here; change the rest in the Rubric")
@@ -102,7 +105,7 @@ func (v *validator) rubricSource(r *v1alpha1.RubricSource, path *field.Path) {
 }
 
 func (v *validator) judge(j *v1alpha1.JudgeSpec, path *field.Path) {
-	v.oneOf(path.Child("provider"), string(j.Provider), v1alpha1.ProviderAnthropic, v1alpha1.ProviderOpenAI)
+	v.oneOf(path.Child("provider"), string(j.Provider), v1alpha1.ProviderAnthropic, v1alpha1.ProviderOpenAI, v1alpha1.ProviderGemini, v1alpha1.ProviderMistral)
 	v.model(path.Child("model"), j.Model)
 	if t := j.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
 		v.invalid(path.Child("temperature"), *t, "must be from 0 to 2")

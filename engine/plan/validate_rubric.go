@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/preset"
 	"github.com/mcptest/mcptest-operator/engine/rubric"
 )
 
@@ -16,7 +17,7 @@ import (
 // expressions, and whether any candidate could pass (S-10). path is where the spec stands.
 func ValidateRubric(r *v1alpha1.RubricSpec, path *field.Path) field.ErrorList {
 	v := &validator{}
-	v.rubric(r, path, "set exactly one of text (one question), criteria (a weighted list) or tree (yes/no questions)")
+	v.rubric(r, path, "set exactly one of text (one question), criteria (a weighted list), tree (yes/no questions) or preset (criteria beside it are added to the preset's)")
 	return v.problems
 }
 
@@ -46,17 +47,39 @@ func (v *validator) rubric(r *v1alpha1.RubricSpec, path *field.Path, exactlyOne 
 		v.criteriaOnly(r, path, "a tree takes no aggregation: its score is the score of the leaf it reaches; remove aggregation")
 		v.tree(r, path.Child("tree"))
 	case v1alpha1.RubricKindCriteria:
-		v.criteria(r.Criteria, path.Child("criteria"))
+		v.preset(r, path)
+		v.criteria(r, path.Child("criteria"))
 	}
 }
 
-// formsOf are the fields that say what a rubric asks; one of them should be set.
+// preset checks that a preset is there, and that no criterion beside it has the name of one of its own (S-36).
+func (v *validator) preset(r *v1alpha1.RubricSpec, path *field.Path) {
+	if r.Preset == "" {
+		return
+	}
+	p, err := preset.Find(r.Preset)
+	if err != nil {
+		v.invalid(path.Child("preset"), r.Preset, err.Error())
+		return
+	}
+	for i := range r.Criteria {
+		if p.Has(r.Criteria[i].Name) {
+			v.invalid(path.Child("criteria").Index(i).Child("name"), r.Criteria[i].Name, fmt.Sprintf("the preset %s has a criterion of this name already; rename this one", p.Pinned()))
+		}
+	}
+	v.maxItems(path.Child("criteria"), len(p.Criteria)+len(r.Criteria), maxCriteria)
+}
+
+// formsOf are the fields that say what a rubric asks; one of them should be set. Criteria beside a preset belong to it.
 func formsOf(r *v1alpha1.RubricSpec) []string {
 	var forms []string
 	if r.Text != "" {
 		forms = append(forms, "text")
 	}
-	if len(r.Criteria) > 0 {
+	switch {
+	case r.Preset != "":
+		forms = append(forms, "preset")
+	case len(r.Criteria) > 0:
 		forms = append(forms, "criteria")
 	}
 	if r.Tree != nil {
@@ -97,11 +120,14 @@ func (v *validator) scale(s *v1alpha1.Scale, path *field.Path) {
 	}
 }
 
-func (v *validator) criteria(criteria []v1alpha1.Criterion, path *field.Path) {
-	v.maxItems(path, len(criteria), 64)
-	names, counts := make(map[string]bool), false
-	for i := range criteria {
-		c, at := &criteria[i], path.Index(i)
+// maxCriteria is how many criteria a rubric has at most, those of its preset included.
+const maxCriteria = 64
+
+func (v *validator) criteria(r *v1alpha1.RubricSpec, path *field.Path) {
+	v.maxItems(path, len(r.Criteria), maxCriteria)
+	names, counts := make(map[string]bool), r.Preset != ""
+	for i := range r.Criteria {
+		c, at := &r.Criteria[i], path.Index(i)
 		v.required(at.Child("name"), c.Name, "give the criterion a name; the report shows it")
 		v.maxLength(at.Child("name"), c.Name, 128)
 		v.unique(at.Child("name"), names, c.Name)

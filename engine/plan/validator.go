@@ -70,6 +70,16 @@ func (v *validator) model(path *field.Path, m v1alpha1.ModelName) {
 	}
 }
 
+var objectNamePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// objectName checks the name of an object that may be empty.
+func (v *validator) objectName(path *field.Path, name string) {
+	v.maxLength(path, name, 253)
+	if name != "" && !objectNamePattern.MatchString(name) {
+		v.invalid(path, name, "is the name of an object: lower-case letters, digits and dashes, as in my-server")
+	}
+}
+
 // oneOf checks a value that may be empty.
 func (v *validator) oneOf(path *field.Path, value string, allowed ...any) {
 	names := make([]string, len(allowed))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,7 @@ type Asker interface {
 
 // ErrStopped is returned by an Asker that takes no more questions, because the process is about to end. A question
 // that met it was not judged, and can be asked again later.
-var ErrStopped = errors.New("no more questions are asked: the process is about to end")
+var ErrStopped = judge.ErrStopped
 
 // Grader collects the findings of rows.
 type Grader struct {
@@ -38,7 +39,7 @@ type Grader struct {
 // known are judgments from before: answers are kept and not asked again, errors are asked anew. record, which may be
 // nil, is given each new judgment as soon as it is there, one at a time.
 //
-// A judge that cannot be had is a finding, not an error. The error is that of a context that ended, or ErrStopped:
+// A judge that cannot be had is a finding, not an error, and so is a budget that ran out (S-42). The error is that of a context that ended, or ErrStopped:
 // the row is not judged to its end then, and the findings hold what is.
 func (g *Grader) Grade(ctx context.Context, spec *v1alpha1.EvalSpec, known []v1alpha1.Judgment, record func(v1alpha1.Judgment)) (f v1alpha1.Findings, err error) {
 	f = v1alpha1.Findings{PromptVersion: judge.PromptVersion, StartedAt: g.now()}
@@ -73,7 +74,19 @@ func (g *Grader) Grade(ctx context.Context, spec *v1alpha1.EvalSpec, known []v1a
 		f.Models = append(f.Models, s.model(m).Name)
 	}
 	f.Provider = commonProvider(models)
+	if s.overBudget && err == nil {
+		f.Reason, f.Error = v1alpha1.RowBudgetExceeded, budgetNote(len(answered(f.Judgments)))
+	}
 	return f, err
+}
+
+// budgetNote says what became of a row that the budget did not reach for.
+func budgetNote(judged int) string {
+	note := string(v1alpha1.RowBudgetExceeded) + ": maxCost was used up before this row was judged"
+	if judged > 0 {
+		note += fmt.Sprintf(" to its end; judgments that were made are kept (%d)", judged)
+	}
+	return note
 }
 
 // now is the clock in whole seconds, as reports are stored.
@@ -113,6 +126,8 @@ type session struct {
 	mu        sync.Mutex
 	judgments []v1alpha1.Judgment
 	stopped   error
+	// overBudget: a question was not asked, because the budget was used up.
+	overBudget bool
 }
 
 // model is the judge of a member: one each in a panel, the same for all of a jury.
@@ -214,6 +229,14 @@ func (s *session) ask(ctx context.Context, key v1alpha1.QuestionKey, q judge.Que
 			s.stopped = ctx.Err()
 		}
 		return nil
+	case errors.Is(err, judge.ErrBudgetExceeded):
+		s.mu.Lock()
+		s.overBudget = true
+		s.mu.Unlock()
+		if usage.Calls == 0 {
+			return nil
+		}
+		j.Error = err.Error() // what was paid for is counted
 	case err != nil:
 		j.Error = err.Error()
 	default:

@@ -38,6 +38,10 @@ func Score(row v1alpha1.Row, spec *v1alpha1.EvalSpec, f v1alpha1.Findings) v1alp
 		verdicts = append(verdicts, v)
 		report.Rubrics = append(report.Rubrics, r)
 	}
+	if f.Reason != "" { // not judged to its end, whatever a part of it would make (S-42)
+		report.Outcome, report.Reason, report.Note = v1alpha1.OutcomeError, f.Reason, f.Error
+		return report
+	}
 	conclude(&report, rubrics, verdicts, f)
 	return report
 }

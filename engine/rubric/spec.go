@@ -33,7 +33,7 @@ func Kind(r *v1alpha1.RubricSpec) v1alpha1.RubricKind {
 	switch {
 	case r.Tree != nil:
 		return v1alpha1.RubricKindTree
-	case len(r.Criteria) > 0:
+	case len(r.Criteria) > 0, r.Preset != "":
 		return v1alpha1.RubricKindCriteria
 	case r.Text != "":
 		return v1alpha1.RubricKindText

@@ -13,12 +13,9 @@ const tooDeep = "a tree is at most 6 questions deep: end it here with a score"
 // it as true or false.
 const yamlBool = "write ifYes and ifNo, not yes and no: YAML reads an unquoted yes as true and no as false"
 
-// The sentences of the nodes under the root, which has longer ones.
-const (
-	questionDescription = "The next question, or a leaf."
-	leafDescription     = "A leaf."
-	notHereDescription  = "Not here."
-)
+// questionDescription and nodeDescriptions are the sentences of the question under the root, which has longer ones. The
+// fields of deeper nodes have none: they are the same, and they are 60 nodes a tree.
+const questionDescription = "The next question, or a leaf."
 
 var nodeDescriptions = map[string]string{
 	"ask":    "A yes/no question.",
@@ -77,7 +74,12 @@ func unrollTree(root *apiextensionsv1.JSONSchemaProps) {
 	}
 
 	yes, no := root.Properties["ifYes"].Description, root.Properties["ifNo"].Description
-	next := branches(inner, v1alpha1.MaxTreeDepth-1)
+	bare := inner.DeepCopy()
+	for name, p := range bare.Properties {
+		p.Description = ""
+		bare.Properties[name] = p
+	}
+	next := branches(inner, bare, v1alpha1.MaxTreeDepth-1)
 	root.Properties["ifYes"] = described(next, yes)
 	root.Properties["ifNo"] = described(next, no)
 
@@ -89,13 +91,14 @@ func unrollTree(root *apiextensionsv1.JSONSchemaProps) {
 	}, root.XValidations...)
 }
 
-// branches returns the schema of a node under which at most so many questions follow, itself included.
-func branches(node *apiextensionsv1.JSONSchemaProps, questions int) *apiextensionsv1.JSONSchemaProps {
+// branches returns the schema of a node under which at most so many questions follow, itself included; the nodes under
+// it are like deeper.
+func branches(node, deeper *apiextensionsv1.JSONSchemaProps, questions int) *apiextensionsv1.JSONSchemaProps {
 	if questions == 0 {
 		return lastLeaf(node)
 	}
 	out := node.DeepCopy()
-	next := branches(node, questions-1)
+	next := branches(deeper, deeper, questions-1)
 	out.Properties["ifYes"] = described(next, node.Properties["ifYes"].Description)
 	out.Properties["ifNo"] = described(next, node.Properties["ifNo"].Description)
 	return out
@@ -105,14 +108,13 @@ func branches(node *apiextensionsv1.JSONSchemaProps, questions int) *apiextensio
 // that is refused, so that its author reads why: an unknown field would be refused without a reason, or pruned.
 func lastLeaf(node *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	return &apiextensionsv1.JSONSchemaProps{
-		Type:        "object",
-		Description: leafDescription,
+		Type: "object",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"score":  node.Properties["score"],
 			"reason": node.Properties["reason"],
-			"ask":    {Type: "string", Description: notHereDescription},
-			"ifYes":  anyObject(notHereDescription),
-			"ifNo":   anyObject(notHereDescription),
+			"ask":    {Type: "string"},
+			"ifYes":  anyObject(""),
+			"ifNo":   anyObject(""),
 		},
 		XValidations: apiextensionsv1.ValidationRules{{
 			Rule:    "has(self.score) && !(has(self.ask) || has(self.ifYes) || has(self.ifNo))",

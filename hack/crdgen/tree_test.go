@@ -121,9 +121,7 @@ func TestOnlyTheRootHasTheLongDescriptions(t *testing.T) {
 			"score": "The score, 0 to 1.", "reason": "Why this score.",
 		}},
 		"third question": {root.Properties["ifNo"].Properties["ifYes"], map[string]string{
-			"": "The way on after yes.", "ask": "A yes/no question.",
-			"ifYes": "The way on after yes.", "ifNo": "The way on after no.",
-			"score": "The score, 0 to 1.", "reason": "Why this score.",
+			"": "The way on after yes.", "ask": "", "ifYes": "", "ifNo": "", "score": "", "reason": "",
 		}},
 	}
 	for name, tc := range tests {

@@ -40,7 +40,7 @@ func TestEval(t *testing.T) {
 		"an unknown onDeferred":              {"onDeferred: Ignore\n" + rubric, `supported values: "Pass", "Fail"`},
 		"onDeferred Pass":                    {"onDeferred: Pass\n" + rubric, ""},
 		"ref with threshold and strict":      {"rubric: {ref: x, threshold: 0.9, strict: true}", ""},
-		"ref with criteria":                  {"rubric: {ref: x, criteria: [{name: a, description: d}]}", "set exactly one of ref (a Rubric of this namespace), text, criteria or tree"},
+		"ref with criteria":                  {"rubric: {ref: x, criteria: [{name: a, description: d}]}", "set exactly one of ref (a Rubric of this namespace), text, criteria, tree or preset"},
 		"ref with text":                      {"rubric: {ref: x, text: a}", "set exactly one of ref"},
 		"ref with a tree":                    {"rubric: {ref: x, tree: {ask: a, ifYes: {score: 1}, ifNo: {score: 0}}}", "set exactly one of ref"},
 		"an empty rubric":                    {"rubric: {}", "set exactly one of ref"},
