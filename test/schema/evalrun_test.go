@@ -45,6 +45,9 @@ func TestEvalRun(t *testing.T) {
 		"an unquoted yes inline":              {"eval: {rubric: {tree: {ask: a, yes: {score: 1}, no: {score: 0}}}}", "write ifYes and ifNo"},
 		"a judge without a model":             {eval + "judge: {}", "spec.judge.model: Required value"},
 		"a judge with a bad model":            {eval + "judge: {model: a b}", "a model name starts with a letter or digit"},
+		"maxCost":                             {eval + "maxCost: 0.5", ""},
+		"maxCost 0":                           {eval + "maxCost: 0", "should be greater than 0"},
+		"maxCost above a million":             {eval + "maxCost: 1000001", "should be less than or equal to 1000000"},
 		"parallelism 0":                       {eval + "parallelism: 0", "should be greater than or equal to 1"},
 		"parallelism 257":                     {eval + "parallelism: 257", "should be less than or equal to 256"},
 		"concurrency 0":                       {eval + "concurrency: 0", "should be greater than or equal to 1"},
@@ -98,6 +101,7 @@ func TestTheNameOfAnEvalRun(t *testing.T) {
 const allOfARun = `
 evalRef: {name: weather}
 judge: {model: claude-x}
+maxCost: 0.25
 parallelism: 2
 concurrency: 8
 suspend: true
@@ -125,6 +129,7 @@ var heldFields = map[string][2]string{
 	"eval":                    {"{rubric: {text: a}}", "{rubric: {text: b}}"},
 	"row":                     {"{name: a, eval: a}", "{name: b, eval: a}"},
 	"judge":                   {"{model: a}", "{model: b}"},
+	"maxCost":                 {"1", "2"},
 	"parallelism":             {"1", "2"},
 	"concurrency":             {"1", "2"},
 	"queueName":               {"a", "b"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/exit"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/output"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/projection"
 	"github.com/mcptest/mcptest-operator/engine/judge"
@@ -40,6 +41,8 @@ type Options struct {
 	Filter      string
 	Concurrency int
 	OnDeferred  string
+	MaxCost     money.Limit
+	Prices      money.PriceFile
 	// Getenv reads the environment.
 	Getenv func(string) string
 
@@ -48,13 +51,16 @@ type Options struct {
 
 // New makes the verb.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &Options{IOStreams: streams, Getenv: os.Getenv}
+	return newCommand(&Options{IOStreams: streams, Getenv: os.Getenv})
+}
+
+func newCommand(o *Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval -f FILE|DIR|-",
 		Short: "Grade evals here, without a cluster",
 		Long: "Grades the evals in manifests on this machine, with the engine that the operator uses, and prints the report. " +
 			"An EvalRun among the manifests chooses which evals are graded; without one all are.\n\n" +
-			"The judges' keys come from the environment: ANTHROPIC_API_KEY or OPENAI_API_KEY, each with its ..._BASE_URL; " +
+			"The judges' keys come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY, each with its ..._BASE_URL; " +
 			"MCPTEST_JUDGE_MODEL names the judge of evals that name none. Without a key rows are deferred: they count as passed, " +
 			"and the report says that nothing was judged.",
 		Example: "  # Grade the evals in a file\n  %[1]s eval -f evals.yaml\n\n  # Show first what that would cost\n  %[1]s eval -f evals.yaml --explain\n\n" +
@@ -74,6 +80,8 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&o.JudgeModel, "judge-model", "", "Judge with this model instead of the evals' own. A panel, and an axis of models, stay.")
 	flags.StringVar(&o.Filter, "filter", "", "Grade only the rows whose name matches this regular expression.")
 	flags.IntVar(&o.Concurrency, "concurrency", v1alpha1.DefaultConcurrency, "How many judge calls are made at once.")
+	o.MaxCost.AddFlag(flags, "The most that the judge calls may cost, in US dollars: when the next call would pass it no further call is made. Default: the maxCost of an EvalRun in the files.")
+	o.Prices.AddFlag(flags)
 	flags.StringVar(&o.OnDeferred, "on-deferred", "", "What a deferred row counts as: Pass or Fail. Default: what the eval says.")
 	return cmd
 }
@@ -100,22 +108,37 @@ func (o *Options) Complete() error {
 
 // Run grades, prints the report and ends with its verdict.
 func (o *Options) Run(ctx context.Context) error {
-	p, name, err := o.plan()
+	prices, err := o.Prices.Load()
+	if err != nil {
+		return err
+	}
+	p, err := o.plan()
 	if err != nil {
 		return err
 	}
 	clients, env := providers.FromEnv(o.Getenv, nil)
-	projected := projection.Of(p, env, judge.DefaultPrices())
+	projected := projection.Of(&p.Plan, env, prices)
+	if err := priced(p.maxCost, projected); err != nil {
+		return err
+	}
 	if o.Explain {
 		return projection.Write(o.Out, projected, projection.KeysLocal)
 	}
-	if err := o.header(projected); err != nil {
+	if err := o.header(projected, p.maxCost); err != nil {
 		return err
 	}
 	redactor := redact.New(o.secrets()...)
-	grader := &rubric.Grader{Asker: judge.New(judge.Options{Clients: clients, Concurrency: o.Concurrency}), Env: env, Now: now}
+	options := judge.Options{Clients: clients, Concurrency: o.Concurrency, Prices: prices}
+	if p.maxCost != nil {
+		options.Budget = judge.NewPurse(*p.maxCost)
+	}
+	grader := &rubric.Grader{Asker: judge.New(options), Env: env, Now: now}
 	reports := o.grade(ctx, grader, redactor, p.Rows, projection.Sum(projected).Calls)
+	return o.conclude(p.name, reports, redactor)
+}
 
+// conclude prints the report and ends with its verdict.
+func (o *Options) conclude(name string, reports []*v1alpha1.Report, redactor *redact.Redactor) error {
 	run := &v1alpha1.RunReport{SchemaVersion: v1alpha1.ReportSchemaVersion, Run: name, Summary: rubric.Summarize(reports), Rows: []v1alpha1.Report{}}
 	for _, r := range reports {
 		if r != nil {
@@ -128,6 +151,9 @@ func (o *Options) Run(ctx context.Context) error {
 	if unfinished := len(reports) - len(run.Rows); unfinished > 0 {
 		return exit.With(exit.NotFinished, fmt.Errorf("stopped: %d of %d rows were not graded; the report holds the others", unfinished, len(reports)))
 	}
+	if n := exit.OverBudget(run.Rows); n > 0 {
+		return exit.With(exit.BudgetExceeded, exit.BudgetError(n, len(run.Rows)))
+	}
 	switch rubric.RunOutcome(run.Summary) {
 	case v1alpha1.OutcomeFailed, v1alpha1.OutcomeError:
 		return exit.With(exit.Failed, nil)
@@ -135,23 +161,35 @@ func (o *Options) Run(ctx context.Context) error {
 	return nil
 }
 
+// chosen is what is graded.
+type chosen struct {
+	plan.Plan
+	// name is the name of the run.
+	name string
+	// maxCost is the budget in US dollars; nil for none.
+	maxCost *float64
+}
+
 // plan loads the files and plans the rows that the filter leaves.
-func (o *Options) plan() (*plan.Plan, string, error) {
+func (o *Options) plan() (*chosen, error) {
 	set, err := manifest.Load(o.Files, o.In)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	for _, note := range set.Notes {
 		fmt.Fprintln(o.ErrOut, "note:", note)
 	}
 	p, err := set.Plan(plan.Options{JudgeModel: v1alpha1.ModelName(o.JudgeModel)})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if len(p.Rows) == 0 {
-		return nil, "", exit.With(exit.NothingSelected, errors.New("the files hold no Eval; write one, or name other files with -f"))
+		return nil, exit.With(exit.NothingSelected, errors.New("the files hold no Eval; write one, or name other files with -f"))
 	}
-	kept := &plan.Plan{}
+	kept := &chosen{name: set.Name()}
+	if kept.maxCost, err = o.budget(set.Runs); err != nil {
+		return nil, err
+	}
 	for _, row := range p.Rows {
 		if !o.filter.MatchString(row.Name) {
 			continue
@@ -163,15 +201,44 @@ func (o *Options) plan() (*plan.Plan, string, error) {
 		kept.Calls += row.Calls
 	}
 	if len(kept.Rows) == 0 {
-		return nil, "", exit.With(exit.NothingSelected, fmt.Errorf("no row matches --filter %q; --explain shows the names of all %d", o.Filter, len(p.Rows)))
+		return nil, exit.With(exit.NothingSelected, fmt.Errorf("no row matches --filter %q; --explain shows the names of all %d", o.Filter, len(p.Rows)))
 	}
-	return kept, set.Name(), nil
+	return kept, nil
+}
+
+// budget is what may be spent: --max-cost, else what the only EvalRun of the files says; nil for no limit.
+func (o *Options) budget(runs []v1alpha1.EvalRun) (*float64, error) {
+	switch usd := o.MaxCost.USD(); {
+	case usd != nil:
+		return usd, nil
+	case len(runs) == 1:
+		return runs[0].Spec.MaxCost, nil
+	case slices.ContainsFunc(runs, func(r v1alpha1.EvalRun) bool { return r.Spec.MaxCost != nil }):
+		return nil, errors.New("the files hold several EvalRuns, with a maxCost each: say with --max-cost what all of them may cost together")
+	}
+	return nil, nil
+}
+
+// priced refuses a budget for models whose calls nobody can price (S-42).
+func priced(maxCost *float64, rows []projection.Row) error {
+	if maxCost == nil {
+		return nil
+	}
+	for _, model := range projection.Sum(rows).Unpriced {
+		return &judge.UnpricedError{Model: model}
+	}
+	return nil
 }
 
 // header says what is about to be spent, before the first call. The error is a base URL that is none.
-func (o *Options) header(rows []projection.Row) error {
+func (o *Options) header(rows []projection.Row, maxCost *float64) error {
 	total := projection.Sum(rows)
 	fmt.Fprintf(o.ErrOut, "%s\n", total.Sentence())
+	if maxCost != nil && total.CostUSD > *maxCost {
+		fmt.Fprintf(o.ErrOut, "that is more than the budget of %s: rows that it does not reach end as errors (BudgetExceeded)\n", money.Dollars(*maxCost))
+	} else if maxCost != nil {
+		fmt.Fprintf(o.ErrOut, "the budget is %s\n", money.Dollars(*maxCost))
+	}
 	if len(total.Models) > 0 {
 		fmt.Fprintf(o.ErrOut, "judged by %s\n", strings.Join(total.Models, ", "))
 	}

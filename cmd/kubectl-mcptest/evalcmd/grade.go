@@ -19,7 +19,7 @@ func now() time.Time { return time.Now() }
 func (o *Options) grade(ctx context.Context, grader *rubric.Grader, redactor *redact.Redactor, rows []plan.Row, calls int32) []*v1alpha1.Report {
 	bar := progress.New(o.ErrOut)
 	defer bar.Done()
-	t := &tally{bar: bar, state: progress.State{Calls: calls, Summary: v1alpha1.Summary{Rows: int32(len(rows))}}}
+	t := &tally{bar: bar, began: now(), state: progress.State{Calls: calls, Summary: v1alpha1.Summary{Rows: int32(len(rows))}}}
 	bar.Update(t.state)
 	reports := make([]*v1alpha1.Report, len(rows))
 	slots := make(chan struct{}, o.Concurrency)
@@ -53,6 +53,7 @@ func (o *Options) grade(ctx context.Context, grader *rubric.Grader, redactor *re
 type tally struct {
 	mu    sync.Mutex
 	bar   *progress.Progress
+	began time.Time
 	state progress.State
 }
 
@@ -60,6 +61,8 @@ func (t *tally) judged(j v1alpha1.Judgment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state.Summary.Calls += j.Usage.Calls
+	t.state.Summary.CostUSD += j.Usage.CostUSD
+	t.state.Left = progress.Left(now().Sub(t.began), t.state.Summary.Calls, t.state.Calls)
 	t.bar.Update(t.state)
 }
 

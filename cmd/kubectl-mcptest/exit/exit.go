@@ -1,7 +1,12 @@
 // Package exit holds the exit codes of the command line, and errors that carry one.
 package exit
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+)
 
 // The exit codes.
 const (
@@ -13,6 +18,8 @@ const (
 	BadInput = 2
 	// NotFinished: the run did not end in time, or was left alone.
 	NotFinished = 3
+	// BudgetExceeded: the budget ran out before every row was judged.
+	BudgetExceeded = 5
 	// NothingSelected: no eval or row was chosen.
 	NothingSelected = 7
 )
@@ -48,4 +55,20 @@ func Code(err error) int {
 		return coded.Code
 	}
 	return BadInput
+}
+
+// OverBudget is how many rows were not judged because the budget ran out.
+func OverBudget(rows []v1alpha1.Report) int {
+	n := 0
+	for i := range rows {
+		if rows[i].Reason == v1alpha1.RowBudgetExceeded {
+			n++
+		}
+	}
+	return n
+}
+
+// BudgetError says how many rows the budget did not reach for.
+func BudgetError(missed, rows int) error {
+	return fmt.Errorf("the budget ran out: %d of %d rows were not judged to their end; the report holds what was", missed, rows)
 }

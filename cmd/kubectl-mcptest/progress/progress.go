@@ -7,8 +7,10 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/output"
 )
 
@@ -24,6 +26,8 @@ type State struct {
 	Summary v1alpha1.Summary
 	// Calls is how many judge calls the run makes at most; 0 when that is not known.
 	Calls int32
+	// Left is about how long the rest takes, at most; 0 when that is not known.
+	Left time.Duration
 }
 
 func (s State) done() int32 {
@@ -45,7 +49,36 @@ func (s State) text() string {
 	if s.Calls > 0 {
 		calls = fmt.Sprintf("%d of %d calls", s.Summary.Calls, s.Calls)
 	}
-	return strings.Join(append(parts, calls), ", ")
+	parts = append(parts, calls)
+	if s.Summary.CostUSD > 0 {
+		parts = append(parts, money.Dollars(s.Summary.CostUSD))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// left tells how long the rest takes, as people say it; empty when that is not known.
+func (s State) left() string {
+	switch left := s.Left.Round(time.Second); {
+	case s.Left <= 0 || s.done() == s.Summary.Rows:
+		return ""
+	case left < time.Second:
+		return ", almost done"
+	case left < time.Minute:
+		return fmt.Sprintf(", about %ds left", int(left.Seconds()))
+	case left < time.Hour:
+		return fmt.Sprintf(", about %dm%02ds left", int(left.Minutes()), int(left.Seconds())%60)
+	default:
+		return fmt.Sprintf(", about %dh%02dm left", int(left.Hours()), int(left.Minutes())%60)
+	}
+}
+
+// Left estimates how long the rest of a run takes: as long per call as it took so far. Calls is an upper bound, and so
+// is this.
+func Left(elapsed time.Duration, done, calls int32) time.Duration {
+	if done <= 0 || calls <= done {
+		return 0
+	}
+	return time.Duration(float64(elapsed) / float64(done) * float64(calls-done))
 }
 
 // Progress writes to the error stream. It is safe for concurrent use.
@@ -78,7 +111,7 @@ func (p *Progress) Update(s State) {
 	}
 	p.last = text
 	if p.terminal {
-		p.draw(s, text)
+		p.draw(s, text+s.left())
 		return
 	}
 	part := s.done()
@@ -87,7 +120,7 @@ func (p *Progress) Update(s State) {
 	}
 	if part != p.lastPart {
 		p.lastPart = part
-		fmt.Fprintln(p.w, text)
+		fmt.Fprintln(p.w, text+s.left())
 	}
 }
 

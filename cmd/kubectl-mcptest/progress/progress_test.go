@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,6 +24,48 @@ func TestWithoutATerminalEachChangeIsALine(t *testing.T) {
 	want := "0 of 2 rows, 0 of 6 calls\n1 of 2 rows, 1 passed, 3 of 6 calls\n2 of 2 rows, 2 passed, 6 of 6 calls\nrun waits\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
+func TestCostAndTimeLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state State
+		want  string
+	}{
+		"nothing is known yet": {State{Summary: v1alpha1.Summary{Rows: 2}}, "0 of 2 rows, 0 calls"},
+		"cost":                 {State{Summary: v1alpha1.Summary{Rows: 2, Passed: 1, Calls: 3, CostUSD: 0.0123}, Calls: 6}, "1 of 2 rows, 1 passed, 3 of 6 calls, $0.0123"},
+		"seconds":              {State{Summary: v1alpha1.Summary{Rows: 2}, Left: 42 * time.Second}, "0 of 2 rows, 0 calls, about 42s left"},
+		"minutes":              {State{Summary: v1alpha1.Summary{Rows: 2}, Left: 125 * time.Second}, "0 of 2 rows, 0 calls, about 2m05s left"},
+		"hours":                {State{Summary: v1alpha1.Summary{Rows: 2}, Left: 3*time.Hour + 7*time.Minute}, "0 of 2 rows, 0 calls, about 3h07m left"},
+		"less than a second":   {State{Summary: v1alpha1.Summary{Rows: 2}, Left: time.Millisecond}, "0 of 2 rows, 0 calls, almost done"},
+		"all rows ended":       {State{Summary: v1alpha1.Summary{Rows: 1, Passed: 1}, Left: time.Minute}, "1 of 1 rows, 1 passed, 0 calls"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			New(&b).Update(tc.state)
+			if diff := cmp.Diff(tc.want+"\n", b.String()); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		done, calls int32
+		want        time.Duration
+	}{
+		"nothing was done":        {0, 10, 0},
+		"a quarter was done":      {5, 20, 30 * time.Second},
+		"all was done":            {20, 20, 0},
+		"more than was reckoned":  {25, 20, 0},
+		"the number is not known": {5, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Left(10*time.Second, tc.done, tc.calls); got != tc.want {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
 	"github.com/mcptest/mcptest-operator/engine/rubric"
 )
 
@@ -13,7 +14,7 @@ import (
 func (t Total) Sentence() string {
 	text := plural(t.Rows, "row") + ", " + plural(t.Calls, "judge call")
 	if t.Calls > 0 {
-		text += " at most, about " + Dollars(t.CostUSD)
+		text += " at most, about " + money.Dollars(t.CostUSD)
 	}
 	if len(t.Unpriced) > 0 {
 		text += fmt.Sprintf(" (without %s: no known price)", strings.Join(t.Unpriced, ", "))
@@ -22,14 +23,6 @@ func (t Total) Sentence() string {
 		text += fmt.Sprintf(", %d deferred", t.Deferred)
 	}
 	return text
-}
-
-// Dollars is an amount of US dollars.
-func Dollars(usd float64) string {
-	if usd >= 1 || usd == 0 {
-		return fmt.Sprintf("$%.2f", usd)
-	}
-	return fmt.Sprintf("$%.4f", usd)
 }
 
 func plural(n int32, noun string) string {
@@ -87,7 +80,7 @@ func (r *Row) cost() string {
 	case len(r.Unpriced) > 0:
 		return ", no known price for " + strings.Join(r.Unpriced, ", ")
 	}
-	return ", about " + Dollars(r.CostUSD)
+	return ", about " + money.Dollars(r.CostUSD)
 }
 
 func describe(r *v1alpha1.NamedRubric) string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/cluster"
@@ -107,6 +108,10 @@ func (f *follower) state() progress.State {
 		s.Summary.Deferred += one.Deferred
 		s.Summary.Errored += one.Errored
 		s.Summary.Calls += one.Calls
+		s.Summary.CostUSD += one.CostUSD
+		if began := run.Status.StartTime; began != nil && run.Status.CompletionTime == nil {
+			s.Left = max(s.Left, progress.Left(time.Since(began.Time), one.Calls, run.Status.ProjectedCalls))
+		}
 	}
 	return s
 }

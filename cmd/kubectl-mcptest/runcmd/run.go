@@ -16,6 +16,7 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/cluster"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/exit"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/output"
 	"github.com/mcptest/mcptest-operator/engine/redact"
 	"github.com/mcptest/mcptest-operator/engine/rubric"
@@ -32,6 +33,7 @@ type Options struct {
 	JudgeModel  string
 	Parallelism int32
 	Concurrency int32
+	MaxCost     money.Limit
 	Name        string
 	Timeout     time.Duration
 
@@ -63,6 +65,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVarP(&o.Selector, "selector", "l", "", "Run every Eval with these labels, such as team=docs,tier=gold.")
 	flags.BoolVarP(&o.Watch, "watch", "w", true, "Follow the run and print its report.")
 	flags.StringVar(&o.JudgeModel, "judge-model", "", "Judge with this model instead of the evals' own.")
+	o.MaxCost.AddFlag(flags, "The most that the judge calls of the run may cost, in US dollars.")
 	flags.Int32Var(&o.Parallelism, "parallelism", 0, "How many pods may grade at once. Default 4.")
 	flags.Int32Var(&o.Concurrency, "concurrency", 0, "How many judge calls one pod makes at once. Default 16.")
 	flags.StringVar(&o.Name, "name", "", "The name of the EvalRun. Default: made of the eval's name.")
@@ -167,6 +170,9 @@ func (o *Options) print(ctx context.Context, client *cluster.Client, ended []*v1
 	}
 	if err := o.Output.Write(o.IOStreams, all, redact.New()); err != nil {
 		return err
+	}
+	if n := exit.OverBudget(all.Rows); n > 0 {
+		return exit.With(exit.BudgetExceeded, exit.BudgetError(n, len(all.Rows)))
 	}
 	for _, run := range ended {
 		if out := run.Status.Outcome; out == v1alpha1.OutcomeFailed || out == v1alpha1.OutcomeError {

@@ -56,6 +56,9 @@ func (o *Options) override(run *v1alpha1.EvalRun) {
 	if o.JudgeModel != "" {
 		run.Spec.Judge = &v1alpha1.JudgeOverride{Model: v1alpha1.ModelName(o.JudgeModel)}
 	}
+	if usd := o.MaxCost.USD(); usd != nil {
+		run.Spec.MaxCost = usd
+	}
 	if o.Parallelism != 0 {
 		run.Spec.Parallelism = &o.Parallelism
 	}
@@ -106,6 +109,9 @@ func (o *Options) fromFiles(ctx context.Context, client *cluster.Client) ([]*v1a
 		return nil, exit.With(exit.NothingSelected, errors.New("the files hold no Eval"))
 	case len(evals) > 1 && o.Name != "":
 		return nil, fmt.Errorf("--name names one run, and the files hold %d evals, each of which is a run of its own", len(evals))
+	}
+	if o.MaxCost.USD() != nil && len(evals) > 1 {
+		return nil, fmt.Errorf("--max-cost bounds one run, and the files hold %d evals, each of which is a run of its own; apply them, and run them together with -l", len(evals))
 	}
 	var made []*v1alpha1.EvalRun
 	for _, e := range evals {
