@@ -123,13 +123,18 @@ perf: build ## Measure whole runs on a local cluster (docs/performance.md)
 	go build -o bin/perf ./test/perf
 	bin/cluster run --node process --image $(IMAGE)=$(CURDIR)/dist/image -- bin/perf
 
+.PHONY: perf-eval
+perf-eval: ## Measure whole runs without a cluster (docs/performance.md)
+	$(GO_BUILD) -o bin/ ./cmd/kubectl-mcptest
+	go run ./test/perf/eval
+
 .PHONY: e2e
 e2e: build ## Install the chart on a node with containerd (root, Linux)
 	bash test/e2e/run.sh
 
 .PHONY: bench
 bench: ## Run the benchmarks
-	go test -run '^$$' -bench . -benchmem $$(go list ./... | grep -v '^github.com/mcptest/mcptest-operator/test/')
+	go test -run '^$$' -bench . -benchmem $$(go list ./... | grep -v '^github.com/mcptest/mcptest-operator/test/') ./test/perf
 
 FUZZTIME ?= 10s
 .PHONY: fuzz
