@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
+	"github.com/mcptest/mcptest-operator/engine/preset"
 	"github.com/mcptest/mcptest-operator/engine/rubric"
 )
 
@@ -93,6 +94,11 @@ func describe(r *v1alpha1.NamedRubric) string {
 		}
 	case v1alpha1.RubricKindTree:
 		kind = fmt.Sprintf("tree, at most %s", plural(int32(calls), "question"))
+	}
+	if name, _, ok := strings.Cut(r.Description, ":"); ok {
+		if _, err := preset.Find(v1alpha1.PresetName(name)); err == nil {
+			kind = "preset " + name + ", " + kind
+		}
 	}
 	if r.Name != "" {
 		kind = printable(r.Name) + ": " + kind
