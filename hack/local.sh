@@ -81,7 +81,7 @@ start_judge() {
   (umask 077 && : >"$keys")
   if [[ -n ${ANTHROPIC_API_KEY:-}${OPENAI_API_KEY:-} ]]; then
     local name
-    for name in ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENAI_API_KEY OPENAI_BASE_URL; do
+    for name in {ANTHROPIC,OPENAI,GEMINI,GOOGLE,MISTRAL}_API_KEY {ANTHROPIC,OPENAI,GEMINI,MISTRAL}_BASE_URL; do
       if [[ -n ${!name:-} ]]; then printf '%s=%s\n' "$name" "${!name}" >>"$keys"; fi
     done
     return
@@ -90,7 +90,7 @@ start_judge() {
   wait_for 20 "the stand-in judge" test -s "$state/judge.url"
   local url
   url=$(tr -d '[:space:]' <"$state/judge.url")
-  printf '%s\n' ANTHROPIC_API_KEY=no-real-key "ANTHROPIC_BASE_URL=$url" OPENAI_API_KEY=no-real-key "OPENAI_BASE_URL=$url/v1" >>"$keys"
+  printf '%s\n' {ANTHROPIC,OPENAI,GEMINI,MISTRAL}_API_KEY=no-real-key {ANTHROPIC,GEMINI}_BASE_URL="$url" {OPENAI,MISTRAL}_BASE_URL="$url/v1" >>"$keys"
 }
 
 # install puts the CRDs in, starts the manager beside the cluster and gives the namespace default its keys.

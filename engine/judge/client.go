@@ -141,9 +141,9 @@ func (e *StatusError) Error() string {
 	}
 	switch e.Status {
 	case http.StatusUnauthorized:
-		fmt.Fprintf(&b, "; check the key in %s", KeyVariable(e.Provider))
+		fmt.Fprintf(&b, "; check the key in %s", KeyHint(e.Provider))
 	case http.StatusForbidden:
-		fmt.Fprintf(&b, "; check what the key in %s may do", KeyVariable(e.Provider))
+		fmt.Fprintf(&b, "; check what the key in %s may do", KeyHint(e.Provider))
 	case http.StatusNotFound:
 		fmt.Fprintf(&b, "; check judge.model and %s", BaseURLVariable(e.Provider))
 	}

@@ -14,13 +14,44 @@ func TestDefaultPricesLoadAndKnowTheDefaultModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []string{string(DefaultAnthropicModel), string(DefaultOpenAIModel)} {
+	for _, provider := range Providers() {
+		m := string(DefaultModel(provider))
+		if told, ok := ProviderOf(m); !ok || told != provider {
+			t.Errorf("the default model of %s, %s, is one of %q by its name", provider, m, told)
+		}
 		if _, ok := p.Cost(m, Tokens{}); !ok {
 			t.Errorf("%s has no price", m)
 		}
 		if _, ok := DefaultPrices().Cost(m, Tokens{}); !ok {
 			t.Errorf("%s has no price in DefaultPrices", m)
 		}
+	}
+}
+
+func TestDefaultPricesOfTheFamilies(t *testing.T) {
+	const million = 1_000_000
+	tests := map[string]struct {
+		model  string
+		tokens Tokens
+		usd    float64
+		ok     bool
+	}{
+		"a long prompt of a Pro model costs more": {"gemini-3.1-pro-preview", Tokens{Input: million, CacheRead: million / 2, Output: million / 10}, 2 + 0.20 + 1.80, true},
+		"a short one does not":                    {"gemini-3.1-pro-preview-11-2026", Tokens{Input: 200_000, Output: 1000}, 0.40 + 0.012, true},
+		"Flash has one price":                     {"gemini-3.8-flash", Tokens{Input: million, Output: 1000}, 1.50 + 0.0075, true},
+		"Flash-Lite is no Flash":                  {"gemini-3.5-flash-lite", Tokens{Input: million}, 0.30, true},
+		"an image model is no Flash":              {"gemini-3.1-flash-image", Tokens{Input: million}, 0, false},
+		"cached input of Mistral's":               {"mistral-medium-latest", Tokens{Input: million, CacheRead: million}, 0.15, true},
+		"a model of Mistral's by its date":        {"ministral-8b-2512", Tokens{Input: million, Output: million}, 0.30, true},
+		"an alias that moves has no price":        {"mistral-large-latest", Tokens{Input: million}, 0, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			usd, ok := DefaultPrices().Cost(tt.model, tt.tokens)
+			if ok != tt.ok || math.Abs(usd-tt.usd) > 1e-9 {
+				t.Errorf("Cost = %v, %v; want %v, %v", usd, ok, tt.usd, tt.ok)
+			}
+		})
 	}
 }
 

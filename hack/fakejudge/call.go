@@ -21,8 +21,13 @@ type wire interface {
 	answer(s *Server, req *request, out outcome) any
 	// failure is the error body that belongs to an HTTP status.
 	failure(status int, message string) any
-	// requestIDHeader names the response header that carries the request's id.
+	// requestIDHeader names the response header that carries the request's id; "" when the provider has none.
 	requestIDHeader() string
+}
+
+// delayer is a wire that says in the body of an error how long to wait, and not in a header.
+type delayer interface {
+	failureAfter(status int, message string, wait time.Duration) any
 }
 
 // refusal is a request that the real service would not have answered.
@@ -31,7 +36,7 @@ type refusal struct {
 	body   any
 }
 
-// request is what both formats have in common once they are decoded.
+// request is what all formats have in common once they are decoded.
 type request struct {
 	model     string
 	prompt    prompt
@@ -39,7 +44,8 @@ type request struct {
 	tool      string  // the Anthropic tool that is called; "" for a text answer
 	maxTokens int     // 0: no limit was given
 	segments  []segment
-	inputLen  int // bytes of all text, for the usage estimate
+	inputLen  int  // bytes of all text, for the usage estimate
+	form      wire // how it is answered, where that is another provider's form than the path's; else nil
 }
 
 // serveCall is the life of one call. It ends in exactly one of: refused, answered,
@@ -48,8 +54,9 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, f wire) {
 	c := s.stats.begin()
 	defer c.end()
 
-	id := fmt.Sprintf("req_fakejudge%012d", s.ids.Add(1))
-	w.Header().Set(f.requestIDHeader(), id)
+	if name := f.requestIDHeader(); name != "" {
+		w.Header().Set(name, fmt.Sprintf("req_fakejudge%012d", s.ids.Add(1)))
+	}
 
 	body, ref, err := s.readCall(w, r, f)
 	if err != nil {
@@ -67,6 +74,9 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, f wire) {
 		return
 	}
 	c.sawModel(req.model)
+	if req.form != nil {
+		f = req.form
+	}
 
 	if !s.gate.pass(r.Context(), s.closed) {
 		c.abort()
@@ -138,10 +148,13 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, f wire, c *call,
 		c.fault(d.fault)
 		panic(http.ErrAbortHandler)
 	case FaultStatus:
-		if d.retryAfter > 0 {
+		body := f.failure(d.status, statusMessage(d.status))
+		if inBody, ok := f.(delayer); ok {
+			body = inBody.failureAfter(d.status, statusMessage(d.status), d.retryAfter)
+		} else if d.retryAfter > 0 {
 			setRetryAfter(w.Header(), d.retryAfter)
 		}
-		s.respond(w, r, c, d.status, f.failure(d.status, statusMessage(d.status)), func() { c.fault(d.fault) })
+		s.respond(w, r, c, d.status, body, func() { c.fault(d.fault) })
 	default:
 		out := d.outcome(req)
 		body := f.answer(s, req, out)

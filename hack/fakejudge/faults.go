@@ -14,7 +14,7 @@ type Fault string
 
 // The faults. All but hang, drop and status are HTTP 200 with a bad verdict in it.
 const (
-	FaultMalformed   Fault = "malformed"   // not the schema; on OpenAI not even JSON
+	FaultMalformed   Fault = "malformed"   // not the schema; where it is no tool, not even JSON
 	FaultOutOfRange  Fault = "outOfRange"  // a score past the range that was asked for
 	FaultEmptyReason Fault = "emptyReason" // a verdict with the reason ""
 	FaultRefusal     Fault = "refusal"     // the model declines, in the provider's own form

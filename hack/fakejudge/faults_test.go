@@ -12,24 +12,51 @@ import (
 
 func TestFaultsHaveTheProvidersOwnForm(t *testing.T) {
 	for name, tc := range map[string]struct {
-		rule              string
-		anthropic, openAI []string
+		rule                               string
+		anthropic, openAI, gemini, mistral []string
 	}{
-		"malformed":   {"fault: malformed", []string{`"input":{"score":"rather high"`}, []string{`"content":"{\"score\": 0."`}},
-		"outOfRange":  {"fault: outOfRange", []string{`"score":8`}, []string{`\"score\":8}`}},
-		"emptyReason": {"fault: emptyReason", []string{`"reason":""`}, []string{`\"reason\":\"\"`}},
-		"refusal":     {"fault: refusal", []string{`"stop_reason":"refusal"`, ReasonPrefix}, []string{`"content":null`, `"refusal":"[stand-in judge]`}},
-		"prose":       {"fault: prose", []string{`"type":"text"`, `"stop_reason":"end_turn"`}, []string{`"content":"[stand-in judge] What`}},
-		"embedded":    {"fault: embedded, score: 0.5", []string{`"type":"text"`, `\"score\":0.5}`}, []string{`my verdict is:\n{`, `\"score\":0.5}`}},
-		"429":         {"fault: status, status: 429", []string{`"type":"rate_limit_error"`}, []string{`"code":"rate_limit_exceeded"`}},
-		"529":         {"fault: status, status: 529", []string{`"type":"overloaded_error"`, "Overloaded"}, []string{`"type":"server_error"`}},
-		"500":         {"fault: status, status: 500", []string{`"type":"api_error"`}, []string{`"type":"server_error"`}},
+		"malformed": {
+			"fault: malformed", []string{`"input":{"score":"rather high"`}, []string{`"content":"{\"score\": 0."`},
+			[]string{`"text":"{\"score\": 0."`}, []string{`"content":"{\"score\": 0."`},
+		},
+		"outOfRange": {
+			"fault: outOfRange", []string{`"score":8`}, []string{`\"score\":8}`}, []string{`\"score\":8}`}, []string{`\"score\":8}`},
+		},
+		"emptyReason": {
+			"fault: emptyReason", []string{`"reason":""`}, []string{`\"reason\":\"\"`}, []string{`\"reason\":\"\"`}, []string{`\"reason\":\"\"`},
+		},
+		"refusal": {
+			"fault: refusal", []string{`"stop_reason":"refusal"`, ReasonPrefix}, []string{`"content":null`, `"refusal":"[stand-in judge]`},
+			[]string{`"candidates":[{"finishReason":"SAFETY","finishMessage":"[stand-in judge]`}, []string{`"content":"[stand-in judge] I'm sorry`, `"refusal":null`},
+		},
+		"prose": {
+			"fault: prose", []string{`"type":"text"`, `"stop_reason":"end_turn"`}, []string{`"content":"[stand-in judge] What`},
+			[]string{`"text":"[stand-in judge] What`, `"finishReason":"STOP"`}, []string{`"content":"[stand-in judge] What`},
+		},
+		"embedded": {
+			"fault: embedded, score: 0.5", []string{`"type":"text"`, `\"score\":0.5}`}, []string{`my verdict is:\n{`, `\"score\":0.5}`},
+			[]string{`my verdict is:\n{`, `\"score\":0.5}`}, []string{`my verdict is:\n{`, `\"score\":0.5}`},
+		},
+		"429": {
+			"fault: status, status: 429", []string{`"type":"rate_limit_error"`}, []string{`"code":"rate_limit_exceeded"`},
+			[]string{`{"error":{"code":429,`, `"status":"RESOURCE_EXHAUSTED"}}`}, []string{`"object":"error"`, `"type":"rate_limited"`, `"code":"1300"`},
+		},
+		"529": {
+			"fault: status, status: 529", []string{`"type":"overloaded_error"`, "Overloaded"}, []string{`"type":"server_error"`},
+			[]string{`"status":"UNKNOWN"`}, []string{`"type":"internal_server_error"`},
+		},
+		"500": {
+			"fault: status, status: 500", []string{`"type":"api_error"`}, []string{`"type":"server_error"`},
+			[]string{`"status":"INTERNAL"`}, []string{`"type":"internal_server_error"`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, url := start(t, Options{Rules: rulesOf(t, "rules: [{"+tc.rule+"}]")})
 			mustContain(t, askAnthropic(t, url, anthropicCall(nonceA, "x", "Is it?")).body, tc.anthropic...)
 			mustContain(t, askOpenAI(t, url, openAICall(nonceA, "x", "Is it?")).body, tc.openAI...)
-			if st := s.Stats(); st.Faults != 2 || st.Answered != 0 || st.AnsweredKeys != 0 {
+			mustContain(t, askGemini(t, url, geminiCall(nonceA, "x", "Is it?")).body, tc.gemini...)
+			mustContain(t, askOpenAI(t, url, mistralCall(nonceA, "x", "Is it?")).body, tc.mistral...)
+			if st := s.Stats(); st.Faults != 4 || st.Answered != 0 || st.AnsweredKeys != 0 {
 				t.Errorf("stats %+v", st)
 			}
 		})

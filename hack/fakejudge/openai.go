@@ -93,9 +93,16 @@ func masked(key string) string {
 
 func (o openAI) decode(body []byte, rules *ruleSet) (*request, *refusal) {
 	f, ok := objectOf(body)
+	if model, _ := stringOf(f["model"]); mistralModels.MatchString(model) {
+		return mistral{}.decode(body, rules)
+	}
 	if !ok || !json.Valid(body) {
 		return nil, o.bad("", "", "We could not parse the JSON body of your request. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.")
 	}
+	return o.decodeFields(f, rules)
+}
+
+func (openAI) decodeFields(f fields, rules *ruleSet) (*request, *refusal) {
 	d := &openAIDecoder{f: f, req: &request{}, rules: rules}
 	for _, step := range []func() *refusal{d.model, d.messages, d.sampling, d.limits, d.unserved, d.responseFormat} {
 		if ref := step(); ref != nil {
@@ -103,7 +110,7 @@ func (o openAI) decode(body []byte, rules *ruleSet) (*request, *refusal) {
 		}
 	}
 	d.req.prompt = newPrompt(nil, d.turns)
-	d.req.segments = chunks(d.text.String())
+	d.req.segments = chunks(d.text.String(), openAICacheMin)
 	d.req.inputLen = d.text.Len()
 	return d.req, nil
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// OpenAI's prompt cache works without marks: from 1024 tokens, in steps of 128.
+// Some prompt caches work without marks: OpenAI's from 1024 tokens, in steps of 128.
 const (
-	openAICacheStep = 128 * 4 // bytes
-	openAICacheMin  = 1024 * 4
+	cacheStep      = 128 * 4 // bytes
+	openAICacheMin = 1024 * 4
 )
 
 type openAICompletion struct {
@@ -79,12 +79,12 @@ func (openAI) answer(s *Server, req *request, out outcome) any {
 	}
 }
 
-// chunks cuts a prompt where OpenAI's cache looks for a known prefix.
-func chunks(text string) []segment {
+// chunks cuts a prompt where a cache without marks looks for a known prefix: from least bytes on.
+func chunks(text string, least int) []segment {
 	var out []segment
-	for at := 0; at < len(text); at += openAICacheStep {
-		end := min(at+openAICacheStep, len(text))
-		out = append(out, segment{text[at:end], end >= openAICacheMin && end-at == openAICacheStep})
+	for at := 0; at < len(text); at += cacheStep {
+		end := min(at+cacheStep, len(text))
+		out = append(out, segment{text[at:end], end >= least && end-at == cacheStep})
 	}
 	return out
 }

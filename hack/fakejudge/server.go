@@ -1,6 +1,7 @@
 // Package fakejudge is a stand-in judge: a server that speaks the wire formats of
-// Anthropic Messages and OpenAI Chat Completions, refuses what the real ones
-// refuse, and answers verdicts from a rules file or from a stable hash.
+// Anthropic Messages, OpenAI Chat Completions (also as Mistral has them) and the
+// Gemini API, refuses what the real ones refuse, and answers verdicts from a rules
+// file or from a stable hash.
 //
 // No model is asked and nothing is judged. It exists so that demos and tests run
 // without a key and without money, and so that tests can make a judge slow,
@@ -123,7 +124,7 @@ func (s *Server) Release() { s.gate.release() }
 // connections. Later calls are answered when they need not wait, and dropped when they must.
 func (s *Server) Close() { s.closeOnce.Do(func() { close(s.closed) }) }
 
-// ServeHTTP serves both wire formats under any prefix, and the controls under /_fakejudge/.
+// ServeHTTP serves all wire formats under any prefix, and the controls under /_fakejudge/.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(Header, Name)
 	switch path := r.URL.Path; {
@@ -133,10 +134,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveCall(w, r, anthropic{})
 	case strings.HasSuffix(path, "/v1/chat/completions"):
 		s.serveCall(w, r, openAI{})
+	case strings.HasSuffix(path, geminiMethod) && strings.Contains(path, geminiModels):
+		s.serveCall(w, r, gemini{model: geminiModel(path)})
 	default:
-		// Which of the two was meant cannot be known; both SDKs read this form. It counts nowhere, written or not.
+		// Which of them was meant cannot be known; all SDKs read this form. It counts nowhere, written or not.
 		_ = writeJSON(w, http.StatusNotFound, anthropic{}.failure(http.StatusNotFound,
-			"Not Found: "+clip(path, 200)+" (the stand-in judge serves POST .../v1/messages, POST .../v1/chat/completions and "+controlPrefix+"stats)"))
+			"Not Found: "+clip(path, 200)+" (the stand-in judge serves POST .../v1/messages, POST .../v1/chat/completions, POST ..."+geminiModels+"MODEL"+geminiMethod+" and "+controlPrefix+"stats)"))
 	}
 }
 

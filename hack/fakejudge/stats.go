@@ -19,7 +19,7 @@ const (
 type Stats struct {
 	// StandIn is always "fakejudge".
 	StandIn string `json:"standIn"`
-	// Calls is the number of requests that reached one of the two wire formats.
+	// Calls is the number of requests that reached one of the wire formats.
 	Calls int64 `json:"calls"`
 	// Answered counts valid verdicts that were handed to a live connection.
 	Answered int64 `json:"answered"`

@@ -169,7 +169,7 @@ func (m *Manager) Log() string {
 // Judge is a stand-in judge that listens on this machine.
 type Judge struct {
 	*fakejudge.Server
-	// URL is its base URL: of Anthropic as it is, of OpenAI with /v1 behind it.
+	// URL is its base URL: of Anthropic and Gemini as it is, of OpenAI and Mistral with /v1 behind it.
 	URL  string
 	http *http.Server
 }
@@ -197,5 +197,7 @@ func (j *Judge) Keys(key string) map[string]string {
 	return map[string]string{
 		"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": j.URL,
 		"OPENAI_API_KEY": key, "OPENAI_BASE_URL": j.URL + "/v1",
+		"GEMINI_API_KEY": key, "GEMINI_BASE_URL": j.URL,
+		"MISTRAL_API_KEY": key, "MISTRAL_BASE_URL": j.URL + "/v1",
 	}
 }

@@ -270,8 +270,10 @@ func asked(rows []projection.Row, p v1alpha1.Provider) bool {
 func (o *Options) secrets() []string {
 	var keys []string
 	for _, p := range judge.Providers() {
-		if key := strings.TrimSpace(o.Getenv(judge.KeyVariable(p))); key != "" {
-			keys = append(keys, key)
+		for _, name := range judge.KeyVariables(p) {
+			if key := strings.TrimSpace(o.Getenv(name)); key != "" {
+				keys = append(keys, key)
+			}
 		}
 	}
 	return keys

@@ -168,6 +168,18 @@ func TestResponses(t *testing.T) {
 			body: choice(`{"content":"x"}`, "content_filter"),
 			want: judge.Response{Answer: judge.Answer{Text: "x", Structured: true, Refusal: "its content filter stopped it"}, Tokens: few},
 		},
+		"a context window that is full": {
+			body: choice(`{"content":"{"}`, "model_length"),
+			want: judge.Response{Answer: judge.Answer{Text: "{", Structured: true, Cut: true}, Tokens: few},
+		},
+		"parts: thoughts are no answer": {
+			body: choice(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"{\"score\":1}"}]},{"type":"text","text":"{\"score\""},{"type":"text","text":":0}"}]}`, "stop"),
+			want: judge.Response{Answer: judge.Answer{Text: `{"score":0}`, Structured: true}, Tokens: few},
+		},
+		"content that is neither": {
+			body: choice(`{"content":[1,2]}`, "stop"),
+			want: judge.Response{Answer: judge.Answer{Text: "[1,2]", Structured: true}, Tokens: few},
+		},
 		"a cut answer": {
 			body: choice(`{"content":"{"}`, "length"),
 			want: judge.Response{Answer: judge.Answer{Text: "{", Structured: true, Cut: true}, Tokens: few},

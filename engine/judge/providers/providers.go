@@ -10,6 +10,7 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/engine/judge"
 	"github.com/mcptest/mcptest-operator/engine/judge/anthropic"
+	"github.com/mcptest/mcptest-operator/engine/judge/gemini"
 	"github.com/mcptest/mcptest-operator/engine/judge/openai"
 )
 
@@ -18,8 +19,8 @@ const maxIdlePerHost = 256
 
 // FromEnv returns a client for each provider that has a key, and what the environment says about judges (S-24).
 //
-// It reads MCPTEST_JUDGE_MODEL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, OPENAI_API_KEY and OPENAI_BASE_URL through getenv,
-// white space around them aside. All clients share httpClient; nil means one with Transport.
+// It reads MCPTEST_JUDGE_MODEL and, for each provider, the variables that judge.KeyVariables and judge.BaseURLVariable
+// name, through getenv, white space around them aside. All clients share httpClient; nil means one with Transport.
 func FromEnv(getenv func(string) string, httpClient *http.Client) (map[v1alpha1.Provider]judge.Client, judge.Env) {
 	if httpClient == nil {
 		httpClient = &http.Client{Transport: Transport()}
@@ -31,7 +32,7 @@ func FromEnv(getenv func(string) string, httpClient *http.Client) (map[v1alpha1.
 		Keys:  map[v1alpha1.Provider]bool{},
 	}
 	for _, p := range judge.Providers() {
-		key, baseURL := get(judge.KeyVariable(p)), get(judge.BaseURLVariable(p))
+		key, baseURL := judge.Key(p, getenv), get(judge.BaseURLVariable(p))
 		if key == "" {
 			continue
 		}
@@ -41,6 +42,10 @@ func FromEnv(getenv func(string) string, httpClient *http.Client) (map[v1alpha1.
 			clients[p] = anthropic.New(key, baseURL, httpClient)
 		case v1alpha1.ProviderOpenAI:
 			clients[p] = openai.New(key, baseURL, httpClient)
+		case v1alpha1.ProviderGemini:
+			clients[p] = gemini.New(key, baseURL, httpClient)
+		case v1alpha1.ProviderMistral:
+			clients[p] = openai.NewMistral(key, baseURL, httpClient)
 		}
 	}
 	return clients, env

@@ -2,7 +2,9 @@ package providers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,6 +31,14 @@ func TestFromEnv(t *testing.T) {
 		"two keys": {
 			env:  map[string]string{"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"},
 			want: judge.Env{Keys: map[v1alpha1.Provider]bool{"openai": true, "anthropic": true}},
+		},
+		"all keys": {
+			env:  map[string]string{"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "MISTRAL_API_KEY": "k"},
+			want: judge.Env{Keys: map[v1alpha1.Provider]bool{"openai": true, "anthropic": true, "gemini": true, "mistral": true}},
+		},
+		"Google's other name": {
+			env:  map[string]string{"GOOGLE_API_KEY": "k"},
+			want: judge.Env{Keys: map[v1alpha1.Provider]bool{"gemini": true}},
 		},
 		"a blank key is none": {
 			env:  map[string]string{"OPENAI_API_KEY": " \n", "OPENAI_BASE_URL": "http://x"},
@@ -57,10 +67,20 @@ func TestTransportKeepsAConnectionForEveryCall(t *testing.T) {
 	}
 }
 
-// models are one of each provider; both are served by the stand-in judge.
+// models are one of each provider; all are served by the stand-in judge.
 var models = map[v1alpha1.Provider]judge.Model{
 	v1alpha1.ProviderAnthropic: {Name: "claude-test", Provider: v1alpha1.ProviderAnthropic},
 	v1alpha1.ProviderOpenAI:    {Name: "gpt-test", Provider: v1alpha1.ProviderOpenAI},
+	v1alpha1.ProviderGemini:    {Name: "gemini-test", Provider: v1alpha1.ProviderGemini},
+	v1alpha1.ProviderMistral:   {Name: "mistral-test", Provider: v1alpha1.ProviderMistral},
+}
+
+func TestEveryProviderIsServed(t *testing.T) {
+	for _, p := range judge.Providers() {
+		if models[p].Provider != p {
+			t.Errorf("no test here asks %s", p)
+		}
+	}
 }
 
 // standIn serves the stand-in judge and returns a judge that asks it.
@@ -74,6 +94,7 @@ func standIn(t *testing.T, rules fakejudge.Rules, key string) (*judge.Judge, *fa
 	})
 	env := map[string]string{
 		"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": s.URL, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": s.URL + "/v1",
+		"GEMINI_API_KEY": key, "GEMINI_BASE_URL": s.URL, "MISTRAL_API_KEY": key, "MISTRAL_BASE_URL": s.URL + "/v1",
 	}
 	clients, _ := FromEnv(func(name string) string { return env[name] }, &http.Client{Transport: Transport()})
 	return judge.New(judge.Options{Clients: clients, CallTimeout: 30 * time.Second, Jitter: func() float64 { return 0 }}), f
@@ -145,9 +166,13 @@ func TestStandInJudgeFails(t *testing.T) {
 		"a refusal, then a verdict":  {rule: fakejudge.Rule{Fault: fakejudge.FaultRefusal, Times: 1}, calls: 2, retries: 1},
 		"prose, then a verdict":      {rule: fakejudge.Rule{Fault: fakejudge.FaultProse, Times: 1}, calls: 2, retries: 1},
 		"a verdict inside of prose":  {rule: fakejudge.Rule{Fault: fakejudge.FaultEmbedded, Times: 1}, calls: 2, retries: 1},
-		"no reason, for good":        {rule: fakejudge.Rule{Fault: fakejudge.FaultEmptyReason}, err: "gave no valid verdict, asked 3 times: reason is empty", calls: 3, retries: 2},
-		"down for good":              {rule: fakejudge.Rule{Fault: fakejudge.FaultStatus, Status: 503}, err: "given up after 6 attempts", retries: 5},
-		"a wrong key":                {key: "wrong", err: "_API_KEY"},
+		"S-40 429 with Retry-After":  {rule: fakejudge.Rule{Fault: fakejudge.FaultStatus, Status: 429, RetryAfter: fakejudge.Duration(2 * time.Millisecond), Times: 1}, calls: 1, retries: 1},
+		"S-40 a wait that is too long is not waited for": {
+			rule: fakejudge.Rule{Fault: fakejudge.FaultStatus, Status: 429, RetryAfter: fakejudge.Duration(time.Hour)}, err: "it asks to wait 1h0m0s, and the most that is waited is 5m0s",
+		},
+		"no reason, for good": {rule: fakejudge.Rule{Fault: fakejudge.FaultEmptyReason}, err: "gave no valid verdict, asked 3 times: reason is empty", calls: 3, retries: 2},
+		"down for good":       {rule: fakejudge.Rule{Fault: fakejudge.FaultStatus, Status: 503}, err: "given up after 6 attempts", retries: 5},
+		"a wrong key":         {key: "wrong", err: "_API_KEY"},
 	}
 	for name, tt := range tests {
 		for p, m := range models {
@@ -180,14 +205,121 @@ func TestStandInJudgeServesThePrefixFromItsCache(t *testing.T) {
 	j, _ := standIn(t, fakejudge.Rules{}, "right")
 	q := question()
 	q.Context = []string{strings.Repeat("Paris has 21 degrees. ", 2000)}
-	for i, ask := range []string{"first", "second"} {
-		q.Ask = ask
-		_, usage, err := j.Ask(ctx, models[v1alpha1.ProviderAnthropic], q)
-		if err != nil {
-			t.Fatal(err)
+	for p, m := range models {
+		for i, ask := range []string{"first", "second"} {
+			q.Ask = ask
+			_, usage, err := j.Ask(ctx, m, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cached := usage.CachedInputTokens > 0; cached != (i == 1) || usage.CachedInputTokens > usage.InputTokens {
+				t.Errorf("%s, ask %d: %d of %d tokens cached", p, i, usage.CachedInputTokens, usage.InputTokens)
+			}
 		}
-		if cached := usage.CachedInputTokens > 0; cached != (i == 1) {
-			t.Errorf("ask %d: %d of %d tokens cached", i, usage.CachedInputTokens, usage.InputTokens)
+	}
+}
+
+func TestStandInJudgeIsCutOff(t *testing.T) {
+	for p, m := range models {
+		t.Run(string(p), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			// Longer than the first limit of every provider, shorter than the last.
+			j, f := standIn(t, fakejudge.Rules{Rules: []fakejudge.Rule{{Score: fakejudge.At(0.5), Reason: strings.Repeat("because ", 4500)}}}, "right")
+			if p == v1alpha1.ProviderAnthropic {
+				f.Reset()
+				if err := f.SetRules(fakejudge.Rules{Rules: []fakejudge.Rule{{Score: fakejudge.At(0.5), Reason: strings.Repeat("because ", 600)}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v, usage, err := j.Ask(ctx, m, question())
+			if err != nil || v.Score != 0.5 || usage.Calls != 2 {
+				t.Errorf("verdict %v, usage %+v, %v: want it in the second, longer answer", v.Score, usage, err)
+			}
+			if s := f.Stats(); s.ByFault["truncated"] != 1 || s.Answered != 1 {
+				t.Errorf("stats %+v", s)
+			}
+		})
+	}
+}
+
+// oldServer speaks OpenAI's protocol as servers did that know neither response_format nor max_completion_tokens: it names
+// the first field that it does not know, and answers in prose.
+func oldServer(t *testing.T) (url string, refused *[]string) {
+	t.Helper()
+	refused = &[]string{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]json.RawMessage
+		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&body); err != nil {
+			t.Error(err)
 		}
+		w.Header().Set("Content-Type", "application/json")
+		for _, name := range []string{"response_format", "max_completion_tokens"} {
+			if _, ok := body[name]; ok {
+				*refused = append(*refused, name)
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"object":"error","message":"[{'type': 'extra_forbidden', 'loc': ('body', '`+name+`'), 'msg': 'Extra inputs are not permitted'}]","type":"BadRequestError"}`)
+				return
+			}
+		}
+		if string(body["max_tokens"]) == "" || string(body["temperature"]) != "0" || r.URL.Path != "/v1/chat/completions" {
+			t.Errorf("asked %s with %v", r.URL.Path, body)
+		}
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant",
+		  "content":"Let me think.\n{\"evidence\":\"21 degrees\",\"reason\":\"it is\",\"score\":0.75}\nDone."}}],"usage":{"prompt_tokens":9,"completion_tokens":3}}`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1", refused
+}
+
+func TestS44AServerThatKnowsNoStructuredOutput(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	url, refused := oldServer(t)
+	env := map[string]string{"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": url}
+	clients, has := FromEnv(func(name string) string { return env[name] }, nil)
+	found, err := judge.ResolveModel(&v1alpha1.JudgeSpec{Model: "llama-9", Provider: v1alpha1.ProviderOpenAI}, "", "", has)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := judge.New(judge.Options{Clients: clients, Jitter: func() float64 { return 0 }})
+	for i := range 2 {
+		v, usage, err := j.Ask(ctx, found[0], question())
+		if err != nil || v.Score != 0.75 || v.Evidence != "21 degrees" || usage.Calls != 1 {
+			t.Fatalf("ask %d: verdict %+v, usage %+v, %v", i, v, usage, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"response_format", "max_completion_tokens"}, *refused); diff != "" {
+		t.Errorf("each field is refused once, and not sent again (-want +got):\n%s", diff)
+	}
+}
+
+func TestS24GoogleApiKeyIsTheOneThatIsSent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env map[string]string
+		ok  bool
+	}{
+		"GOOGLE_API_KEY alone":               {map[string]string{"GOOGLE_API_KEY": "right"}, true},
+		"GEMINI_API_KEY wins":                {map[string]string{"GEMINI_API_KEY": "right", "GOOGLE_API_KEY": "wrong"}, true},
+		"GEMINI_API_KEY wins, also when bad": {map[string]string{"GEMINI_API_KEY": "wrong", "GOOGLE_API_KEY": "right"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			f := fakejudge.New(fakejudge.Options{Keys: []string{"right"}})
+			s := httptest.NewServer(f)
+			defer s.Close()
+			defer f.Close()
+			clients, _ := FromEnv(func(name string) string {
+				if name == "GEMINI_BASE_URL" {
+					return s.URL
+				}
+				return tt.env[name]
+			}, nil)
+			_, _, err := judge.New(judge.Options{Clients: clients}).Ask(ctx, models[v1alpha1.ProviderGemini], question())
+			if (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), judge.KeyHint(v1alpha1.ProviderGemini)) {
+				t.Errorf("error = %v", err)
+			}
+		})
 	}
 }

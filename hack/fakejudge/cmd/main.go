@@ -1,6 +1,6 @@
 // Command fakejudge runs the stand-in judge: a server for demos and tests that
-// speaks the wire formats of Anthropic Messages and OpenAI Chat Completions and
-// asks no model.
+// speaks the wire formats of Anthropic Messages, OpenAI Chat Completions (also as
+// Mistral has them) and the Gemini API, and asks no model.
 package main
 
 import (
@@ -33,9 +33,13 @@ const usage = `fakejudge is a STAND-IN judge for demos and tests. It asks no mod
 from a rules file or from a hash, and every reason it gives starts with
 "[stand-in judge]". Never use its scores to decide anything.
 
-It serves POST /v1/messages (Anthropic) and POST /v1/chat/completions (OpenAI) under any
-prefix, and counters and switches under /_fakejudge/. Once it listens it prints one
-JSON line with its URL.
+It serves POST /v1/messages (Anthropic), POST /v1/chat/completions (OpenAI; Mistral for
+the names of its models) and POST /v1beta/models/MODEL:generateContent (Gemini) under
+any prefix, and counters and switches under /_fakejudge/. Once it listens it prints one
+JSON line with its URL. Point the judges at it with any key and
+
+  ANTHROPIC_BASE_URL=URL   OPENAI_BASE_URL=URL/v1
+  GEMINI_BASE_URL=URL      MISTRAL_BASE_URL=URL/v1
 
 Usage: fakejudge [flags]
 `

@@ -85,8 +85,11 @@ func TestBadInputExitsWith2AndSaysWhatToWrite(t *testing.T) {
 
 func TestHelpSaysThatItIsAStandIn(t *testing.T) {
 	var stderr bytes.Buffer
-	if code := run(t.Context(), []string{"--help"}, io.Discard, &stderr); code != 0 || !strings.Contains(stderr.String(), "STAND-IN") {
-		t.Errorf("exit %d, help %q", code, stderr.String())
+	code := run(t.Context(), []string{"--help"}, io.Discard, &stderr)
+	for _, want := range []string{"STAND-IN", "ANTHROPIC_BASE_URL=URL ", "OPENAI_BASE_URL=URL/v1", "GEMINI_BASE_URL=URL ", "MISTRAL_BASE_URL=URL/v1"} {
+		if code != 0 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("exit %d, no %q in the help %q", code, want, stderr.String())
+		}
 	}
 }
 
