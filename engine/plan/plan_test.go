@@ -79,6 +79,10 @@ func TestMakeExpandsRows(t *testing.T) {
 			evals: []NamedEval{{"e", evalOf(matrix(nil, "short", long))}},
 			want:  []string{"e [prompt=short] |  | short | 1", "e [prompt=Summarize the whole release in one sente… #2] |  | " + long + " | 1"},
 		},
+		"S-31 without axes there are no cells": {
+			evals: []NamedEval{{"e", evalOf()}, {"f", evalOf(matrix(nil, "p"))}},
+			want:  []string{"e |  | What is new? | 1", "f [prompt=p] |  | p | 1"},
+		},
 		"S-24 the override replaces judge.model": {
 			evals:   []NamedEval{{"e", evalOf(func(s *v1alpha1.EvalSpec) { s.Judge = &v1alpha1.JudgeSpec{Model: "a"} })}},
 			options: Options{JudgeModel: "z", DefaultJudgeModel: "d"},
@@ -125,14 +129,24 @@ func TestCalls(t *testing.T) {
 		spec v1alpha1.EvalSpec
 		want int32
 	}{
-		"S-30 a text is 1":                   {evalOf(), 1},
-		"S-30 criteria are their number":     {with(criteria("a", "b", "c"), nil), 3},
-		"S-30 a tree is its depth":           {with(tree, nil), 2},
+		"S-30 a text is 1":               {evalOf(), 1},
+		"S-30 criteria are their number": {with(criteria("a", "b", "c"), nil), 3},
+		"S-30 a tree is its depth":       {with(tree, nil), 2},
+		"S-30 with conditions, at most their number": {with(func() v1alpha1.RubricSpec {
+			r := criteria("a", "b")
+			r.Criteria[0].When = &v1alpha1.When{Contains: "not in there"}
+			return r
+		}(), nil), 2},
+		"S-30 a tree is as deep as its deepest way": {with(v1alpha1.RubricSpec{Tree: &v1alpha1.TreeNode{Ask: "z?", IfYes: &v1alpha1.TreeNode{Score: ptr(1.0)}, IfNo: tree.Tree}}, nil), 3},
+		"S-30 times both rubrics and members": {evalOf(func(s *v1alpha1.EvalSpec) {
+			s.Rubric, s.Rubrics = nil, []v1alpha1.NamedRubric{{Name: "a", RubricSource: *text("t")}, {Name: "b", RubricSource: v1alpha1.RubricSource{RubricSpec: tree}}}
+			s.Judge = &v1alpha1.JudgeSpec{Jury: &v1alpha1.Jury{Size: 3}}
+		}), 9},
 		"S-30 times the size of a jury":      {with(criteria("a", "b"), &v1alpha1.JudgeSpec{Jury: &v1alpha1.Jury{Size: 3}}), 6},
 		"S-30 times the models of a panel":   {with(criteria("a", "b"), &v1alpha1.JudgeSpec{Panel: []v1alpha1.ModelName{"x", "y"}}), 4},
 		"S-34 an empty candidate is no call": {evalOf(func(s *v1alpha1.EvalSpec) { s.Response = ptr("…") }), 0},
 		"S-38 without a candidate, no call":  {evalOf(func(s *v1alpha1.EvalSpec) { s.Response = nil }), 0},
-		"several rubrics are summed": {evalOf(func(s *v1alpha1.EvalSpec) {
+		"S-30 several rubrics are summed": {evalOf(func(s *v1alpha1.EvalSpec) {
 			s.Rubric, s.Rubrics = nil, []v1alpha1.NamedRubric{{Name: "a", RubricSource: *text("t")}, {Name: "b", RubricSource: v1alpha1.RubricSource{RubricSpec: tree}}}
 		}), 3},
 	} {
@@ -174,13 +188,13 @@ func TestResolve(t *testing.T) {
 		"a rubric is put in its place": {ref(v1alpha1.RubricSource{Ref: "helpful"}), func(s v1alpha1.EvalSpec) bool {
 			return s.Rubric.Ref == "" && s.Rubric.Text == "Is it helpful?" && *s.Rubric.Threshold == 0.6
 		}, ""},
-		"a threshold beside ref wins":     {ref(v1alpha1.RubricSource{Ref: "helpful", RubricSpec: v1alpha1.RubricSpec{Threshold: ptr(0.9)}}), func(s v1alpha1.EvalSpec) bool { return *s.Rubric.Threshold == 0.9 }, ""},
-		"strict beside ref wins":          {ref(v1alpha1.RubricSource{Ref: "helpful", RubricSpec: v1alpha1.RubricSpec{Strict: true}}), func(s v1alpha1.EvalSpec) bool { return s.Rubric.Strict }, ""},
-		"an unknown rubric, the nearest":  {ref(v1alpha1.RubricSource{Ref: "helpfull"}), nil, `Rubric "helpfull" not found; did you mean "helpful"?`},
-		"an unknown rubric, nothing near": {ref(v1alpha1.RubricSource{Ref: "xyz"}), nil, `Rubric "xyz" not found`},
-		"a response from a ConfigMap":     {from("answers", "weather"), func(s v1alpha1.EvalSpec) bool { return s.ResponseFrom == nil && *s.Response == "18C and clear" }, ""},
-		"an unknown ConfigMap":            {from("answer", "weather"), nil, `ConfigMap "answer" not found; did you mean "answers"?`},
-		"an unknown key of a ConfigMap":   {from("answers", "whether"), nil, `ConfigMap "answers" has no key "whether"; did you mean "weather"?`},
+		"a threshold beside ref wins":      {ref(v1alpha1.RubricSource{Ref: "helpful", RubricSpec: v1alpha1.RubricSpec{Threshold: ptr(0.9)}}), func(s v1alpha1.EvalSpec) bool { return *s.Rubric.Threshold == 0.9 }, ""},
+		"strict beside ref wins":           {ref(v1alpha1.RubricSource{Ref: "helpful", RubricSpec: v1alpha1.RubricSpec{Strict: true}}), func(s v1alpha1.EvalSpec) bool { return s.Rubric.Strict }, ""},
+		"an unknown rubric, the nearest":   {ref(v1alpha1.RubricSource{Ref: "helpfull"}), nil, `Rubric "helpfull" not found; did you mean "helpful"?`},
+		"an unknown rubric, nothing near":  {ref(v1alpha1.RubricSource{Ref: "xyz"}), nil, `Rubric "xyz" not found`},
+		"S-33 a response from a ConfigMap": {from("answers", "weather"), func(s v1alpha1.EvalSpec) bool { return s.ResponseFrom == nil && *s.Response == "18C and clear" }, ""},
+		"an unknown ConfigMap":             {from("answer", "weather"), nil, `ConfigMap "answer" not found; did you mean "answers"?`},
+		"an unknown key of a ConfigMap":    {from("answers", "whether"), nil, `ConfigMap "answers" has no key "whether"; did you mean "weather"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := *tc.spec.DeepCopy()

@@ -130,11 +130,50 @@ func TestS35GroundednessSaysThatNoMaterialWasGiven(t *testing.T) {
 	}
 }
 
+// Find takes the first of a name, so the order is what makes the bare name the newest.
+func TestS36TheNewestVersionComesFirst(t *testing.T) {
+	file := &fstest.MapFile{Data: []byte("description: x")}
+	presets, err := read(fstest.MapFS{"presets/b@2.yaml": file, "presets/b@10.yaml": file, "presets/b@1.yaml": file, "presets/a@1.yaml": file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []v1alpha1.PresetName
+	for _, p := range presets {
+		got = append(got, p.Pinned())
+	}
+	if diff := cmp.Diff([]v1alpha1.PresetName{"a@1", "b@10", "b@2", "b@1"}, got); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestS36WhatARubricSaysItselfStays(t *testing.T) {
+	for name, rubric := range map[string]v1alpha1.RubricSpec{
+		"S-36 a rubric without a preset is left alone": {Text: "t", Description: "d"},
+		"S-36 strict, aggregation and scale":           {Preset: "safety", Strict: true, Aggregation: v1alpha1.AggregationMin, Scale: &v1alpha1.Scale{Letter: &v1alpha1.LetterScale{}}, Description: "ours"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := *rubric.DeepCopy()
+			got, err := Expand(rubric, WithMaterial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Criteria, got.Preset = before.Criteria, before.Preset
+			if diff := cmp.Diff(before, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, rubric); diff != "" {
+				t.Errorf("the rubric was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestReadRefusesWhatIsNoPreset(t *testing.T) {
 	for name, tc := range map[string]struct{ file, text string }{
 		"a key that is not known": {"presets/a@1.yaml", "critera: []"},
 		"no version":              {"presets/a.yaml", "description: x"},
 		"a version that is none":  {"presets/a@x.yaml", "description: x"},
+		"a version before 1":      {"presets/a@0.yaml", "description: x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(fstest.MapFS{tc.file: {Data: []byte(tc.text)}}); err == nil {

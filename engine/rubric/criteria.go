@@ -73,8 +73,14 @@ func gradeCriterion(r *v1alpha1.RubricSpec, c *v1alpha1.Criterion, s subject) (v
 		score = 1 - score // S-13
 	}
 	gate := failedGate(r, c, score)
-	if r.RequireEvidence && !s.empty && !c.Guard && !verified(j) { // S-20
-		score, gate = 0, v1alpha1.GateEvidence
+	if r.RequireEvidence && !s.empty && !verified(j) { // S-20
+		switch {
+		case !c.Guard:
+			score, gate = 0, v1alpha1.GateEvidence
+		case *j.Score > 0: // found present, with a quote that does not occur or with none
+			unverified := false
+			report.EvidenceVerified = &unverified
+		}
 	}
 	if gate != "" {
 		report.Gate = &v1alpha1.Gate{Failed: true, Rule: gate}

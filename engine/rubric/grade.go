@@ -240,8 +240,7 @@ func (s *session) ask(ctx context.Context, key v1alpha1.QuestionKey, q judge.Que
 	case err != nil:
 		j.Error = err.Error()
 	default:
-		score := round6(v.Score)
-		j.Score, j.Raw, j.Reason = &score, v.Raw, v.Reason
+		j.Score, j.Raw, j.Reason = &v.Score, v.Raw, v.Reason // not rounded: it is still to be compared (S-4)
 		if q.RequireEvidence && v.Evidence != "" {
 			occurs := EvidenceOccurs(judge.Shown(q.Candidate), v.Evidence)
 			j.Evidence, j.EvidenceVerified = v.Evidence, &occurs

@@ -14,16 +14,18 @@ func TestEvidenceOccurs(t *testing.T) {
 		shown, span string
 		want        bool
 	}{
-		"S-19 verbatim":                        {"The 2.3.0 release added limits.", "2.3.0 release", true},
-		"S-19 white space is collapsed":        {"added per-tenant\n   rate limits", "per-tenant rate\tlimits", true},
-		"S-19 white space around is left out":  {"it is 18C", "  18C ", true},
-		"S-19 composed and decomposed letters": {"un café", "cafe\u0301", true},
-		"S-19 case counts":                     {"Paris is clear", "paris", false},
-		"S-19 three characters are enough":     {"it is 18C", "18C", true},
-		"S-19 two are not":                     {"it is 18C", "18", false},
-		"S-19 spaces do not count":             {"a b", "a b", false},
-		"S-19 a span that does not occur":      {"it is clear", "it is cloudy", false},
-		"S-19 nothing is no evidence":          {"it is clear", "", false},
+		"S-19 verbatim":                          {"The 2.3.0 release added limits.", "2.3.0 release", true},
+		"S-19 white space is collapsed":          {"added per-tenant\n   rate limits", "per-tenant rate\tlimits", true},
+		"S-19 white space around is left out":    {"it is 18C", "  18C ", true},
+		"S-19 a quote in decomposed letters":     {"un café", "cafe\u0301", true},
+		"S-19 a candidate in decomposed letters": {"un cafe\u0301", "café", true},
+		"S-19 an accent is part of its letter":   {"un cafe\u0301", "cafe", false},
+		"S-19 case counts":                       {"Paris is clear", "paris", false},
+		"S-19 three characters are enough":       {"it is 18C", "18C", true},
+		"S-19 two are not":                       {"it is 18C", "18", false},
+		"S-19 spaces do not count":               {"a b", "a b", false},
+		"S-19 a span that does not occur":        {"it is clear", "it is cloudy", false},
+		"S-19 nothing is no evidence":            {"it is clear", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := EvidenceOccurs(tc.shown, tc.span); got != tc.want {
@@ -47,13 +49,37 @@ func FuzzEvidenceOccurs(f *testing.F) {
 }
 
 func TestEmpty(t *testing.T) {
-	for candidate, want := range map[string]bool{
-		"": true, " \t\n": true, "---": true, "?!…": true, "\u200b\u200b": true,
-		"ok": false, "42": false, "是": false, "Ω": false, "- a": false,
+	for name, tc := range map[string]struct {
+		candidate string
+		want      bool
+	}{
+		"S-34 nothing":                           {"", true},
+		"S-34 white space":                       {" \t\n\u00a0\u2003", true},
+		"S-34 punctuation":                       {"--- ?!… 「」", true},
+		"S-34 what cannot be seen":               {"\u200b\u200d\ufeff", true},
+		"S-34 pictures":                          {"👍 ❤️ →", true},
+		"S-34 an accent without its letter":      {"\u0301", true},
+		"S-34 bytes that are no text":            {"\xff\xfe", true},
+		"S-34 one letter":                        {"- a", false},
+		"S-34 a bare number":                     {"42", false},
+		"S-34 Chinese":                           {"是。", false},
+		"S-34 Greek":                             {"Ω", false},
+		"S-34 Cyrillic":                          {"да", false},
+		"S-34 Hebrew":                            {"כן", false},
+		"S-34 Arabic":                            {"نعم", false},
+		"S-34 Devanagari":                        {"हाँ", false},
+		"S-34 Thai":                              {"ใช่", false},
+		"S-34 Hangul":                            {"네", false},
+		"S-34 Arabic digits":                     {"٤٢", false},
+		"S-34 Devanagari digits":                 {"४२", false},
+		"S-34 full-width digits":                 {"４２", false},
+		"S-34 a letter after much that is blank": {strings.Repeat(" ", 10000) + "a", false},
 	} {
-		if got := Empty(candidate); got != want {
-			t.Errorf("S-34: Empty(%q) = %v, want %v", candidate, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := Empty(tc.candidate); got != tc.want {
+				t.Errorf("Empty(%q) = %v, want %v", tc.candidate, got, tc.want)
+			}
+		})
 	}
 }
 
@@ -63,13 +89,15 @@ func TestApplies(t *testing.T) {
 		want    bool
 		wantErr string
 	}{
-		"S-11 without a condition":   {nil, true, ""},
-		"S-11 contains":              {&v1alpha1.When{Contains: "error 500"}, true, ""},
-		"S-11 contains, other case":  {&v1alpha1.When{Contains: "Error 500"}, false, ""},
-		"S-11 regex":                 {&v1alpha1.When{Regex: `error \d{3}`}, true, ""},
-		"S-11 regex, not found":      {&v1alpha1.When{Regex: `^error`}, false, ""},
-		"S-11 regex, no RE2":         {&v1alpha1.When{Regex: `(?=a)`}, false, "when.regex"},
-		"S-11 contains, regex chars": {&v1alpha1.When{Contains: "error \\d"}, false, ""},
+		"S-11 without a condition":    {nil, true, ""},
+		"S-11 contains":               {&v1alpha1.When{Contains: "error 500"}, true, ""},
+		"S-11 contains, other case":   {&v1alpha1.When{Contains: "Error 500"}, false, ""},
+		"S-11 regex":                  {&v1alpha1.When{Regex: `error \d{3}`}, true, ""},
+		"S-11 regex, not found":       {&v1alpha1.When{Regex: `^error`}, false, ""},
+		"S-11 regex, no RE2":          {&v1alpha1.When{Regex: `(?=a)`}, false, "when.regex"},
+		"S-11 regex tells case apart": {&v1alpha1.When{Regex: `Error`}, false, ""},
+		"S-11 regex in any case":      {&v1alpha1.When{Regex: `(?i)ERROR`}, true, ""},
+		"S-11 contains, regex chars":  {&v1alpha1.When{Contains: "error \\d"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Applies(tc.when, "an error 500 occurred")

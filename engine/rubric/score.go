@@ -98,7 +98,7 @@ func describe(report *v1alpha1.RubricReport, spec *v1alpha1.EvalSpec, v verdict,
 		return
 	}
 	if len(v.votes) > 0 {
-		report.Reason, report.Criteria = v.nearest().reason, v.meanCriteria()
+		report.Reason, report.Criteria = v.nearest().reason, v.meanCriteria(spec.Judge)
 	}
 	for m, g := range members {
 		member := v1alpha1.MemberReport{
@@ -154,7 +154,7 @@ func conclude(report *v1alpha1.Report, rubrics []v1alpha1.NamedRubric, verdicts 
 		report.Outcome = v1alpha1.OutcomePassed
 	}
 	if vacuous {
-		report.Note = "every criterion was skipped: nothing was judged"
+		report.Note = vacuousNote(report.Rubrics)
 	}
 	if len(rubrics) == 1 {
 		threshold := report.Rubrics[0].Threshold
@@ -165,11 +165,23 @@ func conclude(report *v1alpha1.Report, rubrics []v1alpha1.NamedRubric, verdicts 
 	countPasses(report.Judge, verdicts)
 }
 
+// vacuousNote says why a score says nothing (S-12). A criterion of weight 0 may have been judged all the same.
+func vacuousNote(rubrics []v1alpha1.RubricReport) string {
+	for _, r := range rubrics {
+		if slices.ContainsFunc(r.Criteria, func(c v1alpha1.CriterionReport) bool { return !c.Skipped }) {
+			return "every criterion with a weight was skipped: the score says nothing"
+		}
+	}
+	return "every criterion was skipped: nothing was judged"
+}
+
 // countPasses tells how many members of a jury or panel passed every rubric.
 func countPasses(judge *v1alpha1.JudgeReport, verdicts []verdict) {
-	passes := verdicts[0].passes
-	for _, v := range verdicts[1:] {
-		passes = min(passes, v.passes)
+	passes := 0
+	for m := range verdicts[0].passedBy {
+		if !slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.passedBy[m] }) {
+			passes++
+		}
 	}
 	switch {
 	case judge == nil:

@@ -26,7 +26,7 @@ func Summarize(reports []*v1alpha1.Report) v1alpha1.Summary {
 		case v1alpha1.OutcomeError:
 			s.Errored++
 		}
-		if r.Score != nil && !r.Vacuous {
+		if judged := r.Outcome == v1alpha1.OutcomePassed || r.Outcome == v1alpha1.OutcomeFailed; judged && r.Score != nil && !r.Vacuous {
 			sum, scored = sum+*r.Score, scored+1
 			if names := judgesOf(r); names != "" {
 				judges[names] = true

@@ -14,8 +14,10 @@ type verdict struct {
 	score  float64 // the mean of the votes, not rounded
 	passed bool
 	passes int
-	votes  []grading // the gradings of the members that have a vote
-	err    string    // why there is no verdict
+	// passedBy tells of each member whether it passed; one without a vote did not.
+	passedBy []bool
+	votes    []grading // the gradings of the members that have a vote
+	err      string    // why there is no verdict
 }
 
 // decide counts the votes (S-25 to S-28).
@@ -23,6 +25,7 @@ func decide(judge *v1alpha1.JudgeSpec, threshold float64, members []grading) ver
 	var v verdict
 	var firstErr string
 	for _, m := range members {
+		v.passedBy = append(v.passedBy, m.err == "" && m.passed)
 		if m.err == "" {
 			v.votes = append(v.votes, m)
 			v.score += m.score
@@ -45,46 +48,49 @@ func decide(judge *v1alpha1.JudgeSpec, threshold float64, members []grading) ver
 	case judge != nil && len(judge.Panel) > 0:
 		v.passed = panelPasses(judge, threshold, v)
 	case judge != nil && judge.Jury != nil:
-		v.passed = juryPasses(judge.Jury, v)
+		v.passed = carries(judge, v.passes, len(v.votes))
 	default:
 		v.passed = v.passes == len(v.votes)
 	}
 	return v
 }
 
-// juryPasses holds the share of passes, rounded to 2 decimals, against the consensus (S-25).
-func juryPasses(j *v1alpha1.Jury, v verdict) bool {
-	share := math.Round(100*float64(v.passes)/float64(len(v.votes))) / 100
-	return reaches(share, valueOr(j.Consensus, DefaultConsensus))
+// carries tells whether as many votes as count, of n, carry what is voted on: the passes of the members, or the gates that
+// held. A jury holds their share, rounded to 2 decimals, against its consensus (S-25); a panel asks for more than
+// half, and an exact half goes to its tie break (S-26, S-27).
+func carries(judge *v1alpha1.JudgeSpec, count, n int) bool {
+	if len(judge.Panel) == 0 {
+		share := math.Round(100*float64(count)/float64(n)) / 100
+		return reaches(share, valueOr(judge.Jury.Consensus, DefaultConsensus))
+	}
+	if count*2 == n {
+		return judge.TieBreak == v1alpha1.TieBreakPass
+	}
+	return count*2 > n
 }
 
 // panelPasses decides for a panel. Under majority a member's pass already includes its gates; under mean and median
 // the gates are voted on for themselves (S-26, S-27).
 func panelPasses(j *v1alpha1.JudgeSpec, threshold float64, v verdict) bool {
-	tie := j.TieBreak == v1alpha1.TieBreakPass
-	n := len(v.votes)
-	if j.Aggregate == v1alpha1.PanelMajority {
-		return more(v.passes, n, tie)
-	}
 	score := v.score
-	if j.Aggregate == v1alpha1.PanelMedian {
+	switch j.Aggregate {
+	case v1alpha1.PanelMajority:
+		return carries(j, v.passes, len(v.votes))
+	case v1alpha1.PanelMedian:
 		score = median(v.votes)
 	}
+	return reaches(score, threshold) && v.gatesHold(j)
+}
+
+// gatesHold tells whether the members whose gates all held are enough of them.
+func (v verdict) gatesHold(j *v1alpha1.JudgeSpec) bool {
 	held := 0
 	for _, m := range v.votes {
 		if !m.gateFailed {
 			held++
 		}
 	}
-	return reaches(score, threshold) && more(held, n, tie)
-}
-
-// more tells whether more than half of n are for it; an exact half goes to tie.
-func more(count, n int, tie bool) bool {
-	if count*2 == n {
-		return tie
-	}
-	return count*2 > n
+	return carries(j, held, len(v.votes))
 }
 
 func median(votes []grading) float64 {
@@ -111,24 +117,23 @@ func (v verdict) nearest() *grading {
 	return best
 }
 
-// meanCriteria reports each criterion with the mean score of the votes. A gate is reported when more than half of the
-// votes have it failed; the words are those of the vote nearest to the mean.
-func (v verdict) meanCriteria() []v1alpha1.CriterionReport {
-	if len(v.votes) == 0 {
-		return nil
-	}
+// meanCriteria reports each criterion with the mean score of the votes and the words of the vote nearest to the mean. A
+// gate is reported as failed when it failed for so many members that it fails the rubric. Where several gates fail it
+// only together, each for other members, all of them are (S-14).
+func (v verdict) meanCriteria(judge *v1alpha1.JudgeSpec) []v1alpha1.CriterionReport {
 	out := slices.Clone(v.nearest().criteria)
+	failed := make([]*v1alpha1.Gate, len(out))
+	decided := false
 	for i := range out {
 		var sum float64
 		var scored, gates int
-		var gate *v1alpha1.Gate
 		for _, m := range v.votes {
 			c := m.criteria[i]
 			if c.Score != nil {
 				sum, scored = sum+*c.Score, scored+1
 			}
 			if c.Gate != nil {
-				gate, gates = c.Gate, gates+1
+				failed[i], gates = c.Gate, gates+1
 			}
 		}
 		if scored > 0 {
@@ -137,9 +142,16 @@ func (v verdict) meanCriteria() []v1alpha1.CriterionReport {
 		}
 		out[i].Raw, out[i].Band = nil, nil
 		out[i].Gate, out[i].Passed = nil, true
-		if gates*2 > len(v.votes) {
-			out[i].Gate, out[i].Passed = gate, false
+		if gates > 0 && !carries(judge, len(v.votes)-gates, len(v.votes)) {
+			out[i].Gate, out[i].Passed = failed[i], false
+			decided = true
 		}
+	}
+	if decided || v.gatesHold(judge) {
+		return out
+	}
+	for i := range out {
+		out[i].Gate, out[i].Passed = failed[i], failed[i] == nil
 	}
 	return out
 }
