@@ -169,7 +169,7 @@ func (c *conversation) repair(a Answer, problem string) {
 		// The server let the schema pass and did not follow it: ask in words.
 		c.without |= FeatureStructuredOutput
 	}
-	c.request.Turns = append(c.request.Turns, Turn{Answer: a, Complaint: complaint(problem)})
+	c.request.Turns = append(c.request.Turns, Turn{Answer: a, Complaint: complaint(a, problem)})
 }
 
 // once sends one request, when there is a slot for it, and counts the answer. It also returns the features that

@@ -4,7 +4,7 @@ import "github.com/mcptest/mcptest-operator/api/v1alpha1"
 
 // PromptVersion is the version of the questions as this package puts them to judges. It changes
 // whenever the same Question would be asked in other words, because scores may move with it (S-51).
-const PromptVersion = "1"
+const PromptVersion = "2"
 
 // Model is a judge: which model, of which provider, asked how.
 type Model struct {

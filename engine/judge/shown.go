@@ -7,7 +7,8 @@ import "strings"
 // It is the candidate with the least change that keeps it from passing for something else:
 //   - characters that cannot be seen (controls, bidirectional marks, zero-width and tag characters) are written out,
 //     as [U+200B]; those that emoji, Arabic and Indic scripts need stay;
-//   - tags like those of the prompt's blocks, and the tokens of chat templates such as <|im_start|> and [INST], lose the bracket;
+//   - tags like those of the prompt's blocks, tags of roles such as <system>, and the tokens of chat templates such as
+//     <|im_start|> and [INST] lose the bracket, a full-width one too;
 //   - lines that begin like a chat message ("System:") get [quoted] before them;
 //   - record_verdict, and the score key of JSON that looks like a verdict, lose the character that makes them one.
 //
@@ -28,8 +29,8 @@ func Shown(candidate string) string {
 	return w.String()
 }
 
-// notable are the bytes that neutralise looks at.
-var notable = [256]bool{'<': true, '[': true, 'r': true, 'R': true, '"': true, '\'': true}
+// notable are the bytes that neutralise looks at; 0xef is the first one of full-width forms.
+var notable = [256]bool{'<': true, '[': true, 'r': true, 'R': true, '"': true, '\'': true, 0xef: true}
 
 // The substitutes. None of them can be part of anything that is looked for.
 const (
@@ -68,22 +69,25 @@ func (w *writer) String() string {
 // neutralise looks at what begins at i, and returns how far to go on.
 func (w *writer) neutralise(i int, verdict bool) int {
 	s := w.src
-	switch c := s[i]; c {
+	c, size := fold(s[i:])
+	switch c {
 	case '<':
-		if isTag(s[i:]) {
-			w.replace(i, 1, angle)
+		if isTag(s[i+size:]) {
+			w.replace(i, size, angle)
 		}
 	case '[':
-		if isBracketToken(s[i:]) {
-			w.replace(i, 1, square)
+		if isBracketToken(s[i+size:]) {
+			w.replace(i, size, square)
 		}
-	case 'r', 'R':
-		if hasFold(s[i:], ToolName) {
-			w.replace(i+len("record"), 1, underscore)
-			return len(ToolName)
+	case 'r':
+		if n := hasFold(s[i:], ToolName); n > 0 {
+			at := i + hasFold(s[i:], "record")
+			_, size := fold(s[at:])
+			w.replace(at, size, underscore)
+			return n
 		}
 	case '"', '\'':
-		if !verdict {
+		if !verdict || size > 1 { // JSON knows no other quotation marks
 			break
 		}
 		if name, open, end := keyAt(s[i:]); name == "score" {
@@ -96,7 +100,7 @@ func (w *writer) neutralise(i int, verdict bool) int {
 			return end
 		}
 	}
-	return 1
+	return size
 }
 
 // looksLikeVerdict reports whether text has both keys of a verdict, as JSON or as Python writes them: quoted, with
@@ -192,7 +196,18 @@ func unhex(c byte) byte {
 	}
 }
 
-// hasFold reports whether s begins with a prefix of lower-case ASCII, letters of either case.
-func hasFold(s, prefix string) bool {
-	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+// hasFold returns how much of s is a prefix of lower-case ASCII, folded; 0 when s does not begin with it.
+func hasFold(s, prefix string) int {
+	n := 0
+	for i := range len(prefix) {
+		if n == len(s) {
+			return 0
+		}
+		r, size := fold(s[n:])
+		if r != rune(prefix[i]) {
+			return 0
+		}
+		n += size
+	}
+	return n
 }

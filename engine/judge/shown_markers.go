@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,51 +13,87 @@ var roles = map[string]bool{
 	"judge": true, "grader": true, "evaluator": true, "instruction": true, "instructions": true, "new instructions": true,
 }
 
-// maxRole is the length of the longest of roles; maxDecoration bounds what may stand before it.
-const (
-	maxRole       = len("system instructions")
-	maxDecoration = 64
-)
+// tagRoles are those of roles that are taken for one as a tag too. Others, such as <user>, are more often data or code.
+var tagRoles = map[string]bool{
+	"system": true, "system prompt": true, "system message": true, "system instruction": true, "system instructions": true,
+	"developer message": true, "human": true, "assistant": true, "assistant message": true, "user message": true,
+	"tool result": true, "instructions": true, "new instructions": true,
+}
 
-// isRoleLine reports whether a line begins like a chat message: a role, with or without decoration such as "### " and "**",
-// and a colon. Full-width letters and colons count as what they look like.
-func isRoleLine(line string) bool {
-	i := 0
-	for i < len(line) && i < maxDecoration && isDecoration(line[i]) {
-		i++
+// maxRole is the length of the longest of roles.
+const maxRole = len("system instructions")
+
+// roleWords gathers the words of a role: lower case, one space between two of them.
+type roleWords struct {
+	text  [maxRole]byte
+	n     int
+	space bool
+}
+
+// add takes a letter; it returns false when there are too many for a role.
+func (w *roleWords) add(letter rune) bool {
+	if w.space && w.n > 0 && w.n < len(w.text) {
+		w.text[w.n] = ' '
+		w.n++
 	}
-	var word [maxRole]byte
-	n, space := 0, false
-	for steps := 0; i < len(line) && steps < maxRole+maxDecoration; steps++ {
+	w.space = false
+	if w.n == len(w.text) {
+		return false
+	}
+	w.text[w.n] = byte(letter)
+	w.n++
+	return true
+}
+
+func (w *roleWords) isIn(set map[string]bool) bool { return set[string(w.text[:w.n])] }
+
+// isRoleLine reports whether a line begins like a chat message: a role and a colon, with or without decoration around the
+// words, such as "### ", "**" and "【】": whatever is no letter and no number. Full-width letters and colons count as what they look like.
+func isRoleLine(line string) bool {
+	var w roleWords
+	for i := 0; i < len(line); {
 		r, size := fold(line[i:])
 		i += size
 		switch {
-		case r == ':':
-			return roles[string(word[:n])]
+		case r == ':' && w.n > 0:
+			return w.isIn(roles)
 		case 'a' <= r && r <= 'z':
-			if space && n > 0 && n < len(word) {
-				word[n] = ' '
-				n++
-			}
-			space = false
-			if n == len(word) {
+			if !w.add(r) {
 				return false
 			}
-			word[n] = byte(r)
-			n++
 		case r == ' ' || r == '_' || r == '\t':
-			space = true
-		case r < utf8.RuneSelf && r != '\n' && isDecoration(byte(r)):
-			// as in **System**: and <system>:
-		default:
+			w.space = true
+		case r == '\n', unicode.IsLetter(r), unicode.IsNumber(r):
 			return false
 		}
 	}
 	return false
 }
 
-// isDecoration reports whether a byte may stand around a role.
-func isDecoration(c byte) bool { return strings.IndexByte(" \t#*_>-|<=~`(){}/+.\"'", c) >= 0 }
+// isRoleTag reports whether s, which stands behind a <, goes on like system> or /assistant>.
+func isRoleTag(s string) bool {
+	var w roleWords
+	for i := 0; i < len(s); {
+		r, size := fold(s[i:])
+		i += size
+		switch {
+		case r == '>':
+			return w.isIn(tagRoles)
+		case 'a' <= r && r <= 'z':
+			if !w.add(r) {
+				return false
+			}
+		case r == '_' || r == '-' || isTagSpace(r):
+			w.space = true
+		case r != '/':
+			return false
+		}
+	}
+	return false
+}
+
+// isTagSpace reports whether a character may stand in a tag before and behind its name.
+func isTagSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\r' }
 
 // fold returns the first character of s in lower case, full-width forms as their ASCII counterparts.
 func fold(s string) (rune, int) {
@@ -75,59 +110,60 @@ func fold(s string) (rune, int) {
 	return r, size
 }
 
-// chatTags are the tags with which chat templates mark turns.
-var chatTags = []string{
-	"start_of_turn>", "end_of_turn>", "bos>", "eos>", "s>", "/s>", "<sys>>", "</sys>>", "|", "｜",
-}
+// chatTags are the tags with which chat templates mark turns, without the bracket before them.
+var chatTags = []string{"start_of_turn>", "end_of_turn>", "bos>", "eos>", "s>", "/s>", "<sys>>", "</sys>>"}
 
-// isTag reports whether s, which begins with <, is like a tag of the prompt's blocks, or a token of a chat template.
+// isTag reports whether s, which stands behind a <, makes it a tag like those of the prompt's blocks, the tag of a role, or a
+// token of a chat template.
 func isTag(s string) bool {
-	rest := s[1:]
-	body := rest
-	for len(body) > 0 && (body[0] == '/' || body[0] == ' ' || body[0] == '\t') && len(rest)-len(body) < 8 {
-		body = body[1:]
+	body := s
+	for body != "" {
+		r, size := fold(body)
+		if r != '/' && !isTagSpace(r) {
+			break
+		}
+		body = body[size:]
 	}
-	if hasFold(body, tagPrefix) {
+	if hasFold(body, tagPrefix) > 0 {
 		return true
 	}
 	for _, t := range chatTags {
-		switch {
-		case !hasFold(rest, t):
-		case t == "|" || t == "｜":
-			return isPipeToken(rest[len(t):])
-		default:
+		if hasFold(s, t) > 0 {
 			return true
 		}
 	}
-	return false
+	if n := hasFold(s, "|"); n > 0 {
+		return isPipeToken(s[n:])
+	}
+	return isRoleTag(body)
 }
 
 // isPipeToken reports whether s goes on like im_start|>: a word, and a bar with a bracket.
 func isPipeToken(s string) bool {
 	const most = 64
-	for i, r := range s {
+	for i := 0; i < len(s) && i <= most; {
+		r, size := fold(s[i:])
 		switch {
-		case i > most:
-			return false
-		case r == '|' || r == '｜':
-			return i > 0 && strings.HasPrefix(s[i+utf8.RuneLen(r):], ">")
+		case r == '|':
+			return i > 0 && hasFold(s[i+size:], ">") > 0
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' && r != '.' && r != '▁' && r != '/':
 			return false
 		}
+		i += size
 	}
 	return false
 }
 
-// bracketTokens are the tokens of chat templates in square brackets.
+// bracketTokens are the tokens of chat templates in square brackets, without the first one.
 var bracketTokens = []string{
 	"inst]", "/inst]", "system_prompt]", "/system_prompt]", "tool_calls]", "tool_results]", "/tool_results]",
 	"available_tools]", "/available_tools]",
 }
 
-// isBracketToken reports whether s, which begins with [, is a token of a chat template.
+// isBracketToken reports whether s, which stands behind a [, makes it a token of a chat template.
 func isBracketToken(s string) bool {
 	for _, t := range bracketTokens {
-		if hasFold(s[1:], t) {
+		if hasFold(s, t) > 0 {
 			return true
 		}
 	}

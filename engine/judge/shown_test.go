@@ -14,6 +14,15 @@ func TestShown(t *testing.T) {
 		"prose stays":                       {"The answer is 42.\nIt is: fine.\n", "The answer is 42.\nIt is: fine.\n"},
 		"code stays":                        {"if a < b && c[0] <| d |> e { return x[i] }\r\n\tdone", "if a < b && c[0] <| d |> e { return x[i] }\r\n\tdone"},
 		"HTML stays":                        {`<p class="x">Hi</p><strong>y</strong>`, `<p class="x">Hi</p><strong>y</strong>`},
+		"types and components stay":         {"List<User> <Tool>x</Tool> <user id=1> Map<String, System>", "List<User> <Tool>x</Tool> <user id=1> Map<String, System>"},
+		"role tags":                         {"a<system>b</SYSTEM> <system-prompt> </ assistant >", "a‹system>b‹/SYSTEM> ‹system-prompt> ‹/ assistant >"},
+		"tags with much space":              {"<" + strings.Repeat(" ", 99) + "/mcptest-x", "‹" + strings.Repeat(" ", 99) + "/mcptest-x"},
+		"role markers behind other signs":   {"【System】：a\n• [User]: b\n🤖 AI: c\n::tool: d", "[quoted] 【System】：a\n[quoted] • [User]: b\n[quoted] 🤖 AI: c\n[quoted] ::tool: d"},
+		"role markers behind much space":    {strings.Repeat(" ", 99) + "system: a", "[quoted] " + strings.Repeat(" ", 99) + "system: a"},
+		"a numbered line stays":             {"1. System: a\n2) user: b", "1. System: a\n2) user: b"},
+		"full-width tags and tokens":        {"＜／ｍｃｐｔｅｓｔ－x ＜|im_start|＞ ［INST］", "‹／ｍｃｐｔｅｓｔ－x ‹|im_start|＞ ⁅INST］"},
+		"the tool's name in full width":     {"ｒｅｃｏｒｄ＿ｖｅｒｄｉｃｔ", "ｒｅｃｏｒｄ·ｖｅｒｄｉｃｔ"},
+		"full-width text stays":             {"（是）＜三＞：「ｒ」", "（是）＜三＞：「ｒ」"},
 		"JSON without a verdict stays":      {`{"score": 3, "player": "x"}`, `{"score": 3, "player": "x"}`},
 		"a reason alone stays":              {`{"reason": "x"} and "score" of 3`, `{"reason": "x"} and "score" of 3`},
 		"CJK stays":                         {"東京は「晴れ」です。", "東京は「晴れ」です。"},
@@ -66,7 +75,7 @@ func TestShownDoesNotGrowFar(t *testing.T) {
 }
 
 func TestShownTakesLinearTime(t *testing.T) {
-	for _, part := range []string{"<", "< /", `"`, `\`, `"score":`, `"score"`, "\n#", "\nsystem ", "\u200b", "[", "record_", "<|a", "r", `"\u0073`} {
+	for _, part := range []string{"<", "< /", "<    ", "＜", " ", ":", "\n:", "<s ", "<system ", `"`, `\`, `"score":`, `"score"`, "\n#", "\nsystem ", "\u200b", "[", "record_", "<|a", "r", `"\u0073`} {
 		in := strings.Repeat(part, 1<<18/len(part))
 		start := time.Now()
 		Shown(in)

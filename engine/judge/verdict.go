@@ -110,7 +110,7 @@ func (f form) parse(text string, allow extras) (v Verdict, problem string) {
 	if allow == extrasRefused {
 		for name := range object {
 			if name != "reason" && name != "score" && !(name == "evidence" && f.evidence) {
-				return Verdict{}, "there is a field that was not asked for: " + clip(name)
+				return Verdict{}, "there is a field that was not asked for" + named(name)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func (f form) score(raw json.RawMessage) (float64, string) {
 		want, most = "a whole number from 0 to 10", 10
 	}
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
-		return 0, "score is " + clip(string(raw)) + "; it must be " + want + ", written as a number"
+		return 0, "score is " + typeOf(raw) + "; it must be " + want + ", written as a number"
 	}
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || n < 0 || n > most || f.whole && n != math.Trunc(n) {
@@ -156,7 +156,7 @@ func (f form) score(raw json.RawMessage) (float64, string) {
 func stringField(raw json.RawMessage, name string) (string, string) {
 	var s string
 	if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
-		return "", name + " is " + clip(string(raw)) + "; it must be a string"
+		return "", name + " is " + typeOf(raw) + "; it must be a string"
 	}
 	return s, ""
 }
@@ -177,7 +177,7 @@ func decodeObject(text string) (map[string]json.RawMessage, string) {
 			return nil, problem
 		}
 		if _, twice := object[name]; twice {
-			return nil, "the field " + clip(name) + " stands there twice"
+			return nil, "a field stands there twice" + named(name)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
@@ -256,8 +256,41 @@ func objectEnd(text string) (int, bool) {
 	return len(text), false
 }
 
-// complaint tells a judge what was wrong with its answer (S-40).
-func complaint(problem string) string {
+// named names a field, where its name is one word and can be nothing else.
+func named(field string) string {
+	const most = 24
+	if field == "" || len(field) > most || strings.ContainsFunc(field, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	}) {
+		return ""
+	}
+	return ": " + strconv.Quote(field)
+}
+
+// typeOf says what a JSON value is, and not what stands in it.
+func typeOf(raw json.RawMessage) string {
+	switch raw[0] {
+	case '"':
+		return "a string"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}
+
+// complaint tells a judge what was wrong with its answer (S-40). It stands outside of the blocks, and so a problem must
+// hold no text that a judge may have from a candidate: of an answer it repeats numbers and single words only (S-45).
+func complaint(a Answer, problem string) string {
+	if a.Refusal != "" {
+		problem = "you refused to answer"
+	}
 	return "That is no valid verdict: " + problem + ". Answer the same question about the same candidate again, and record a valid verdict."
 }
 

@@ -35,7 +35,7 @@ func TestReadStructuredVerdict(t *testing.T) {
 		"no reason":                      {form: unit, text: `{"score":1}`, problem: "reason is missing"},
 		"a reason that is no string":     {form: unit, text: `{"score":1,"reason":["a"]}`, problem: "it must be a string"},
 		"a field that was not asked for": {form: unit, text: `{"score":1,"reason":"a","evidence":"b"}`, problem: `not asked for: "evidence"`},
-		"a field that stands twice":      {form: unit, text: `{"score":0,"reason":"a","score":1}`, problem: `"score" stands there twice`},
+		"a field that stands twice":      {form: unit, text: `{"score":0,"reason":"a","score":1}`, problem: `stands there twice: "score"`},
 		"two objects":                    {form: unit, text: `{"score":0,"reason":"a"}{"score":1,"reason":"a"}`, problem: "not one JSON object"},
 		"prose around it":                {form: unit, text: `Here: {"score":0,"reason":"a"}`, problem: "not one JSON object"},
 		"an array":                       {form: unit, text: `[{"score":0,"reason":"a"}]`, problem: "not one JSON object"},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -163,6 +164,9 @@ func FuzzString(f *testing.F) {
 		}
 		if len(strings.TrimSpace(secret)) >= MinSecret && !partOfMark(secret) && strings.Contains(got, secret) {
 			t.Fatalf("%q survived in %q", secret, got)
+		}
+		if utf8.ValidString(before) && utf8.ValidString(secret) && utf8.ValidString(after) && !utf8.ValidString(got) {
+			t.Fatalf("%q is no UTF-8", got)
 		}
 	})
 }

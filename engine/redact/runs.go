@@ -54,7 +54,7 @@ func tokens(s string) string {
 		default:
 			continue
 		}
-		if i > 0 && isAlnum(s[i-1]) {
+		if !beginsWord(s, i) {
 			continue
 		}
 		kind := kindToken
@@ -68,6 +68,22 @@ func tokens(s string) string {
 		}
 	}
 	return e.String()
+}
+
+// beginsWord reports whether a word may begin at i: behind no letter and no digit, but for those of an escape, as in "\nsk-...",
+// "\u0022sk-..." and "%22sk-...".
+func beginsWord(s string, i int) bool {
+	switch {
+	case i == 0 || !isAlnum(s[i-1]):
+		return true
+	case i >= 2 && s[i-2] == '\\':
+		return strings.IndexByte("nrtbf", s[i-1]) >= 0
+	case i >= 3 && s[i-3] == '%':
+		return isHex(s[i-2]) && isHex(s[i-1])
+	case i >= 6 && s[i-6:i-4] == `\u`:
+		return isHex(s[i-4]) && isHex(s[i-3]) && isHex(s[i-2]) && isHex(s[i-1])
+	}
+	return false
 }
 
 // tokenAt returns the length of the token that s begins with; 0 when there is none.

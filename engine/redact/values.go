@@ -48,7 +48,7 @@ func isSecretHeader(name string) bool {
 }
 
 // quotedValues removes the values under quoted keys, as in JSON: "apiKey": "...". The quotes may be escaped, as they are in
-// JSON inside of JSON. Strings and numbers are values; a string without an end goes to the end of the text.
+// JSON inside of JSON. Strings, numbers, arrays and objects are values; one without an end goes to the end of the text.
 func quotedValues(s string) string {
 	e := editor{src: s}
 	for i := 0; i < len(s); {
@@ -82,9 +82,17 @@ func quotedValues(s string) string {
 	return e.String()
 }
 
-// quotedValue returns where the value of a quoted key stands, without its quotes; an empty range when it is no string and no
-// number. quote is the quote of the key, with its backslashes.
+// quotedValue returns where the value of a quoted key stands, without its quotes; an empty range when there is none, or it is
+// null, true or false. quote is the quote of the key, with its backslashes.
 func quotedValue(s string, i int, quote string) (from, to int) {
+	switch {
+	case i == len(s):
+		return i, i
+	case s[i] == '[' || s[i] == '{':
+		return i, structureEnd(s, i, quote)
+	case quote == "'" && s[i] == '"': // Python, where there is a ' in the value
+		quote = "\""
+	}
 	if !strings.HasPrefix(s[i:], quote) {
 		to = i
 		for to < len(s) && (isAlnum(s[to]) || s[to] == '-' || s[to] == '+' || s[to] == '.') {
@@ -97,19 +105,44 @@ func quotedValue(s string, i int, quote string) (from, to int) {
 		return i, to
 	}
 	from = i + len(quote)
+	return from, stringEnd(s, from, quote)
+}
+
+// stringEnd returns where the text of a string ends that begins at from, before its closing quote with the backslashes of that.
+func stringEnd(s string, from int, quote string) int {
 	escapes := len(quote) - 1
 	run := 0 // of backslashes
-	for to = from; to < len(s); to++ {
+	for to := from; to < len(s); to++ {
 		switch {
 		case s[to] == '\\':
 			run++
 			continue
 		case s[to] == quote[escapes] && (run == escapes || run < escapes || escapes == 0 && run%2 == 0):
-			return from, to - min(run, escapes)
+			return to - min(run, escapes)
 		}
 		run = 0
 	}
-	return from, len(s)
+	return len(s)
+}
+
+// structureEnd returns where an array or an object ends that begins at from, brackets in strings aside.
+func structureEnd(s string, from int, quote string) int {
+	depth := 0
+	for i := from; i < len(s); {
+		switch c := s[i]; {
+		case strings.HasPrefix(s[i:], quote):
+			i = stringEnd(s, i+len(quote), quote) + len(quote)
+			continue
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return len(s)
 }
 
 // plainValues removes the values of secret headers ("Authorization: ...", to the end of the line or of the quotes around it),
@@ -131,16 +164,16 @@ func plainValues(s string) string {
 		if name == "" || sign >= len(s) || s[sign] != ':' && s[sign] != '=' {
 			continue
 		}
-		from := sign + 1
-		for from < len(s) && (s[from] == ' ' || s[from] == '\t') {
-			from++
-		}
+		from := skipBlanks(s, sign+1)
 		to, kind := from, kindValue
 		switch {
 		case s[sign] == ':' && isSecretHeader(name):
 			to, kind = headerEnd(s, start, from), kindHeader
 		case isSecretKey(name):
 			from, to = plainValue(s, from)
+			if scheme := s[from:to]; authSchemes[strings.ToLower(scheme)] {
+				_, to = plainValue(s, skipBlanks(s, to))
+			}
 		}
 		if to > from && markAt(s[from:to]) == 0 {
 			e.redact(from, to, kind)
@@ -149,6 +182,9 @@ func plainValues(s string) string {
 	}
 	return e.String()
 }
+
+// authSchemes are what stands before a credential: authorization=Bearer ...
+var authSchemes = map[string]bool{"bearer": true, "basic": true, "digest": true, "token": true, "negotiate": true}
 
 // headerEnd returns where a header's value ends: at the end of the line, or at the quote that the header began with.
 func headerEnd(s string, start, from int) int {
@@ -169,8 +205,13 @@ func plainValue(s string, from int) (start, end int) {
 	}
 	if from < len(s) && strings.IndexByte("\"'`", s[from]) >= 0 {
 		quote := s[from]
-		if at := strings.IndexAny(s[from+1:], string(quote)+"\r\n"); at >= 0 {
-			return from + 1, from + 1 + at
+		for at := from + 1; at < len(s); at++ {
+			switch s[at] {
+			case quote, '\r', '\n':
+				return from + 1, at
+			case '\\':
+				at++
+			}
 		}
 		return from + 1, len(s)
 	}
@@ -191,6 +232,13 @@ func nameAt(s string, i int) (string, int) {
 		return "", j
 	}
 	return s[i:j], j
+}
+
+func skipBlanks(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
+		i++
+	}
+	return i
 }
 
 func skipSpace(s string, i int) int {
