@@ -27,6 +27,7 @@ import (
 	"github.com/mcptest/mcptest-operator/controllers/eval"
 	"github.com/mcptest/mcptest-operator/controllers/evalrun"
 	"github.com/mcptest/mcptest-operator/controllers/rubric"
+	"github.com/mcptest/mcptest-operator/engine/judge"
 )
 
 const (
@@ -45,6 +46,10 @@ const (
 
 // newManager puts the operator together. Nothing runs until the manager is started.
 func newManager(ctx context.Context, config *rest.Config, o *options) (manager.Manager, error) {
+	prices, err := o.prices()
+	if err != nil {
+		return nil, err
+	}
 	config = rest.CopyConfig(config)
 	config.QPS = unlimited
 	config.UserAgent = reporter + "/" + version
@@ -69,11 +74,11 @@ func newManager(ctx context.Context, config *rest.Config, o *options) (manager.M
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	serving, err := addCollector(ctx, mgr, o)
+	serving, err := addCollector(ctx, mgr, o, prices)
 	if err != nil {
 		return nil, err
 	}
-	if err := addReconcilers(ctx, mgr, o, serving); err != nil {
+	if err := addReconcilers(ctx, mgr, o, prices, serving); err != nil {
 		return nil, err
 	}
 	return mgr, addChecks(mgr, serving)
@@ -106,7 +111,7 @@ func metricsOptions(bind string) metricsserver.Options {
 }
 
 // addCollector adds the collector, which every replica serves, and makes its certificate.
-func addCollector(ctx context.Context, mgr manager.Manager, o *options) (*collector.Collector, error) {
+func addCollector(ctx context.Context, mgr manager.Manager, o *options, prices judge.Prices) (*collector.Collector, error) {
 	// What the collector reads is in the cache before it serves: the manager starts caches first.
 	for _, object := range []client.Object{&v1alpha1.EvalRun{}, &batchv1.Job{}, &corev1.Pod{}} {
 		if _, err := mgr.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
@@ -122,6 +127,8 @@ func addCollector(ctx context.Context, mgr manager.Manager, o *options) (*collec
 		Reader:      mgr.GetAPIReader(),
 		BindAddress: o.collectorBind,
 		Certificate: certificate,
+		Prices:      prices,
+		Events:      mgr.GetEventRecorder(reporter),
 		Registerer:  metrics.Registry,
 	})
 	if err := mgr.Add(serving); err != nil {
@@ -131,7 +138,7 @@ func addCollector(ctx context.Context, mgr manager.Manager, o *options) (*collec
 }
 
 // addReconcilers adds the reconcilers, which the leader runs.
-func addReconcilers(ctx context.Context, mgr manager.Manager, o *options, serving *collector.Collector) error {
+func addReconcilers(ctx context.Context, mgr manager.Manager, o *options, prices judge.Prices, serving *collector.Collector) error {
 	model := v1alpha1.ModelName(o.defaultModel)
 	runs := &evalrun.Reconciler{
 		Client:            mgr.GetClient(),
@@ -139,6 +146,7 @@ func addReconcilers(ctx context.Context, mgr manager.Manager, o *options, servin
 		Events:            mgr.GetEventRecorder(reporter),
 		Clock:             clock.RealClock{},
 		DefaultJudgeModel: model,
+		Prices:            judge.DefaultPrices().With(prices),
 		Runner: evalrun.Runner{
 			Image: o.runnerImage, PullPolicy: o.runnerPull,
 			CollectorURL: o.collectorURL, CollectorCA: serving.CA,

@@ -7,11 +7,14 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/mcptest/mcptest-operator/engine/judge"
 )
 
 // collectorService is the Service that the chart puts before the collector.
@@ -30,6 +33,7 @@ type options struct {
 	runnerImage     string
 	runnerPull      corev1.PullPolicy
 	defaultModel    string
+	pricesFile      string
 	logLevel        slog.Level
 	logFormat       string
 	showVersion     bool
@@ -51,6 +55,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*option
 	fs.StringVar(&o.runnerImage, "runner-image", "", "The image that pods of runs run. Required.")
 	pull := fs.String("runner-image-pull-policy", "", "Always, IfNotPresent or Never. Default: the cluster's.")
 	fs.StringVar(&o.defaultModel, "default-judge-model", "", "The judge model of evals that name none. Default: MCPTEST_JUDGE_MODEL of the judge's Secret, else the default of its provider.")
+	fs.StringVar(&o.pricesFile, "prices", "", "A file with prices of models, added to those that this version knows: what costs are counted with, and what maxCost needs.")
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error.")
 	fs.StringVar(&o.logFormat, "log-format", "json", "json or text.")
 	fs.BoolVar(&o.showVersion, "version", false, "Print the version and end.")
@@ -92,6 +97,23 @@ func (o *options) complete() error {
 	}
 	o.collectorURL = strings.TrimSuffix(o.collectorURL, "/")
 	return nil
+}
+
+// prices are those of the price file; none without one.
+func (o *options) prices() (judge.Prices, error) {
+	if o.pricesFile == "" {
+		return judge.Prices{}, nil
+	}
+	file, err := os.Open(o.pricesFile)
+	if err != nil {
+		return judge.Prices{}, fmt.Errorf("--prices: %w", err)
+	}
+	defer file.Close()
+	prices, err := judge.LoadPrices(file)
+	if err != nil {
+		return judge.Prices{}, fmt.Errorf("--prices %s: %w", o.pricesFile, err)
+	}
+	return prices, nil
 }
 
 // collectorHosts are the names and addresses that the collector's certificate is for.

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcptest/mcptest-operator/engine/judge"
 )
 
 func noEnv(string) string { return "" }
@@ -50,6 +54,34 @@ func TestACommandLineThatCannotWorkIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(tc.args, noEnv, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("err = %v, want one that says %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestPricesAreReadFromTheFileThatIsNamed(t *testing.T) {
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "prices.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if p, err := (&options{}).prices(); err != nil || !p.Empty() {
+		t.Errorf("prices = %v, %v; want none without a file", p, err)
+	}
+	p, err := (&options{pricesFile: write("models: {our-model: {input: 1, output: 5}}")}).prices()
+	if usd, ok := p.Cost("our-model", judge.Tokens{Input: 1e6}); err != nil || !ok || usd != 1 {
+		t.Errorf("a million tokens cost %v, %v, %v; want 1", usd, ok, err)
+	}
+	for name, tc := range map[string]struct{ path, want string }{
+		"that is not there": {"/no/such/prices.yaml", "--prices: open /no/such/prices.yaml"},
+		"without models":    {write("models: {}"), "write, for example, models:"},
+		"with a typo":       {write("models: {m: {inputs: 1}}"), "inputs"},
+	} {
+		t.Run("a file "+name, func(t *testing.T) {
+			if _, err := (&options{pricesFile: tc.path}).prices(); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "--prices") {
 				t.Errorf("err = %v, want one that says %q", err, tc.want)
 			}
 		})

@@ -19,9 +19,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/mcptest/mcptest-operator/engine/judge"
 	"github.com/mcptest/mcptest-operator/engine/redact"
 )
 
@@ -36,6 +38,10 @@ type Options struct {
 	BindAddress string
 	// Certificate is what to serve with. It is renewed while the Collector runs.
 	Certificate *Certificate
+	// Prices are handed to runners: those that the operator was given beside those that this version knows.
+	Prices judge.Prices
+	// Events takes the event of a budget that is used up; nil: nobody is told.
+	Events events.EventRecorder
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Registerer takes the metrics; nil: they are counted and shown nowhere.
@@ -49,6 +55,7 @@ type Options struct {
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evalruns,verbs=get;list;watch
 // +kubebuilder:rbac:groups=eval.mcptest.dev,resources=evalruns/status,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch;update
 
 // Collector serves runners. It is a manager.Runnable that every replica runs.
 type Collector struct {
@@ -59,9 +66,12 @@ type Collector struct {
 	log         logr.Logger
 	metrics     *metrics
 	redactor    *redact.Redactor
+	prices      judge.Prices
+	events      events.EventRecorder
 
 	reviews     *reviewCache
 	assignments *assignmentCache
+	claims      claimQueue
 	requests    *semaphore.Weighted // how many requests are served at once
 	bodies      *semaphore.Weighted // how many bytes of bodies are held at once
 
@@ -75,6 +85,7 @@ type Collector struct {
 func New(o Options) *Collector {
 	c := &Collector{
 		client: o.Client, reader: o.Reader, bindAddress: o.BindAddress, now: o.Now,
+		prices: o.Prices, events: o.Events,
 		metrics:     newMetrics(o.Registerer),
 		reviews:     newReviewCache(),
 		assignments: newAssignmentCache(),

@@ -41,7 +41,7 @@ func (c *Collector) postFindings(e *exchange) (any, error) {
 			return false, notSettled()
 		}
 		if !checked {
-			if err := checkFindings(spec, &findings); err != nil {
+			if err := checkFindings(e.grant, spec, &findings); err != nil {
 				return false, err
 			}
 			c.redactor.Findings(&findings)
@@ -79,7 +79,7 @@ func (c *Collector) postFindings(e *exchange) (any, error) {
 func (c *Collector) end(run *v1alpha1.EvalRun, made *v1alpha1.Report) {
 	run.Status.Report, run.Status.Judgments = made, nil
 	if runtree.IsChild(run) {
-		runtree.Conclude(run, rubric.Summarize([]*v1alpha1.Report{made}), made.Note, c.now())
+		runtree.Conclude(run, runtree.Ending{Summary: rubric.Summarize([]*v1alpha1.Report{made}), Note: made.Note}, c.now())
 	}
 }
 
@@ -94,7 +94,7 @@ func sameReport(written, made *v1alpha1.Report) bool {
 }
 
 // checkFindings refuses findings that cannot be those of a row.
-func checkFindings(spec *v1alpha1.EvalSpec, f *v1alpha1.Findings) error {
+func checkFindings(g *grant, spec *v1alpha1.EvalSpec, f *v1alpha1.Findings) error {
 	if err := checkJudgments(spec, f.Judgments); err != nil {
 		return err
 	}
@@ -110,6 +110,10 @@ func checkFindings(spec *v1alpha1.EvalSpec, f *v1alpha1.Findings) error {
 		return wrong("the name of a model is too long")
 	case len(f.PromptVersion) > maxPromptVersionBytes:
 		return wrong("the version of their prompts is too long")
+	case f.Reason != "" && f.Reason != v1alpha1.RowBudgetExceeded:
+		return wrong("their reason is unknown")
+	case f.Reason == v1alpha1.RowBudgetExceeded && g.maxCost == nil:
+		return wrong("they say that maxCost is used up, and the run has none")
 	}
 	f.Error, f.Deferred = report.Cut(f.Error, maxNoteBytes), report.Cut(f.Deferred, maxNoteBytes)
 	return nil

@@ -160,7 +160,20 @@ func ownedBy(t *testing.T, owner client.Object) []metav1.OwnerReference {
 // start makes a run of rows, its Job of slices, and a pod for each slice.
 func (c *cluster) start(name string, rows, completions int) []*corev1.Pod {
 	c.t.Helper()
+	return c.startRun(rootRun(name), rows, completions)
+}
+
+// startLimited is start for a run with a maxCost.
+func (c *cluster) startLimited(name string, maxCost float64, rows, completions int) []*corev1.Pod {
+	c.t.Helper()
 	root := rootRun(name)
+	root.Spec.MaxCost = &maxCost
+	return c.startRun(root, rows, completions)
+}
+
+func (c *cluster) startRun(root *v1alpha1.EvalRun, rows, completions int) []*corev1.Pod {
+	c.t.Helper()
+	name := root.Name
 	root.Namespace, root.UID = c.namespace, ""
 	c.create(root)
 	for n := range rows {
@@ -425,5 +438,59 @@ func TestARowEndsWhateverTheLengthOfItsError(t *testing.T) {
 	receipt, err := own.PostFindings(c.ctx, "run-0", long)
 	if err != nil || receipt.Outcome != v1alpha1.OutcomeError {
 		t.Errorf("receipt = %+v, %v; want Error", receipt, err)
+	}
+}
+
+// The reconciler and the pods write to one object. Nobody may lose what the other wrote, and no money may get lost.
+func TestS42ClaimsAndAReconcilerWriteTheSameRun(t *testing.T) {
+	const pods = 4
+	c := newCluster(t)
+	var all sync.WaitGroup
+	for i, pod := range c.startLimited("run", 1, pods, pods) {
+		own := c.pod(pod)
+		c.eventually(func() error { _, err := own.Slice(c.ctx); return err })
+		all.Go(func() {
+			has, used := 0.0, 0.0
+			for range 10 {
+				claim := wire.Claim{Used: used, Want: has + 0.02}
+				err := c.settled(func() error {
+					allowance, err := own.Budget(c.ctx, claim)
+					if err == nil {
+						has = allowance.Granted
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				used = has
+			}
+			final := wire.Claim{Used: used - 0.01, Want: used - 0.01, Final: true}
+			if err := c.settled(func() error { _, err := own.Budget(c.ctx, final); return err }); err != nil {
+				t.Errorf("pod %d: %v", i, err)
+			}
+		})
+	}
+	all.Go(func() { // as the reconciler writes: with a lock, and again when it lost
+		for n := range 20 {
+			c.poll(func() bool {
+				run, err := c.read("run")
+				if err != nil {
+					return false
+				}
+				from := run.DeepCopy()
+				run.Status.ProjectedCalls = int32(n + 1)
+				return c.live.Status().Patch(c.ctx, run, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})) == nil
+			})
+		}
+	})
+	all.Wait()
+	s := c.run("run").Status
+	if s.ProjectedCalls != 20 || s.Budget == nil || len(s.Budget.Accounts) != pods || s.Budget.Exhausted {
+		t.Fatalf("%d projected calls, budget %+v; want 20, and an account a pod", s.ProjectedCalls, s.Budget)
+	}
+	if got, want := nanoOf(s.Budget.TakenUSD), nanoOf(pods*(10*0.02-0.01)); got != want {
+		t.Errorf("%v taken, want %v", got, want)
 	}
 }

@@ -43,7 +43,7 @@ func (c *Collector) readLive(ctx context.Context, g *grant, leaf object) (*v1alp
 }
 
 func leafGone(leaf object) error {
-	return refuse(http.StatusNotFound, reasonLeaf, "the row %s is gone", leaf.name)
+	return refuse(http.StatusNotFound, reasonLeaf, "EvalRun %s is gone", leaf.name)
 }
 
 // change changes the status of a leaf in place. It returns false when there is nothing to write.
@@ -52,17 +52,22 @@ type change func(run *v1alpha1.EvalRun) (bool, error)
 // write changes the status of a leaf: from what the cache has at first, live after that version turned out to be an
 // old one. A write that another one overtook is made again from what is there then, so that nothing is overwritten.
 func (c *Collector) write(ctx context.Context, g *grant, leaf object, change change) error {
+	return c.writePart(ctx, g, leaf, statusOf, change)
+}
+
+// writePart is write for changes to a part of the status only: part copies what the patch is made from.
+func (c *Collector) writePart(ctx context.Context, g *grant, leaf object, part func(*v1alpha1.EvalRun) *v1alpha1.EvalRun, change change) error {
 	for attempt := range maxWrites {
 		run, err := c.readForWrite(ctx, g, leaf, attempt)
 		if err != nil {
 			return err
 		}
-		before := statusOf(run)
+		before := part(run)
 		changed, err := change(run)
 		if err != nil || !changed {
 			return err
 		}
-		err = c.client.Status().Patch(ctx, statusOf(run), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err = c.client.Status().Patch(ctx, part(run), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		switch {
 		case err == nil:
 			return nil
@@ -78,7 +83,7 @@ func (c *Collector) write(ctx context.Context, g *grant, leaf object, change cha
 			return fmt.Errorf("writing the status of %s: %w", leaf.name, err)
 		}
 	}
-	return refuse(http.StatusServiceUnavailable, reasonConflicts, "the row %s is being changed all the time; come again", leaf.name)
+	return refuse(http.StatusServiceUnavailable, reasonConflicts, "EvalRun %s is being changed all the time; come again", leaf.name)
 }
 
 // readForWrite returns a copy of a leaf that may be changed.
@@ -102,12 +107,17 @@ func (c *Collector) readForWrite(ctx context.Context, g *grant, leaf object, att
 // statusOf is the part of a leaf that a patch of its status is made from: without what the collector never changes,
 // so that no patch holds it and no time is spent on comparing it.
 func statusOf(run *v1alpha1.EvalRun) *v1alpha1.EvalRun {
-	out := &v1alpha1.EvalRun{ObjectMeta: metav1.ObjectMeta{
-		Namespace: run.Namespace, Name: run.Name, ResourceVersion: run.ResourceVersion,
-	}}
+	out := versionOf(run)
 	run.Status.DeepCopyInto(&out.Status)
 	out.Status.EvalSpec, out.Status.Row = nil, nil
 	return out
+}
+
+// versionOf is a run of which nothing is known but which version of it this is.
+func versionOf(run *v1alpha1.EvalRun) *v1alpha1.EvalRun {
+	return &v1alpha1.EvalRun{ObjectMeta: metav1.ObjectMeta{
+		Namespace: run.Namespace, Name: run.Name, ResourceVersion: run.ResourceVersion,
+	}}
 }
 
 // room is how many bytes judgments or a report of a leaf may take, as JSON.

@@ -18,6 +18,7 @@ type metrics struct {
 	judgments  prometheus.Counter
 	reports    *prometheus.CounterVec
 	conflicts  prometheus.Counter
+	exhausted  prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -41,6 +42,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mcptest_collector_write_conflicts_total", Help: "Writes of a status that were made again because the object had changed.",
 		}),
+		exhausted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mcptest_collector_budgets_exhausted_total", Help: "Runs whose maxCost was used up before all of their rows were judged.",
+		}),
 	}
 	if registerer != nil {
 		m.requests = register(registerer, m.requests)
@@ -49,6 +53,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		m.judgments = register(registerer, m.judgments)
 		m.reports = register(registerer, m.reports)
 		m.conflicts = register(registerer, m.conflicts)
+		m.exhausted = register(registerer, m.exhausted)
 	}
 	return m
 }

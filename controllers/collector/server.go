@@ -53,6 +53,7 @@ const (
 	reasonBody       = "body"
 	reasonTooBig     = "too_big"
 	reasonJudgments  = "judgments"
+	reasonClaim      = "claim"
 	reasonOtherWins  = "other_report"
 	reasonBusy       = "busy"
 	reasonNotReady   = "not_ready"
@@ -84,7 +85,7 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Handler serves the four requests of package wire.
+// Handler serves the five requests of package wire.
 func (c *Collector) Handler() http.Handler {
 	mux := http.NewServeMux()
 	handle := func(method, path string, h func(*exchange) (any, error)) {
@@ -94,6 +95,7 @@ func (c *Collector) Handler() http.Handler {
 	handle(http.MethodGet, "/v1/leaves/{name}", c.getLeaf)
 	handle(http.MethodPost, "/v1/judgments", c.postJudgments)
 	handle(http.MethodPost, "/v1/leaves/{name}/findings", c.postFindings)
+	handle(http.MethodPost, "/v1/budget", c.postBudget)
 	mux.Handle("/", c.serve("other", func(*exchange) (any, error) {
 		return nil, refuse(http.StatusNotFound, reasonLeaf, "there is nothing here; a runner asks for /v1/slice")
 	}))
@@ -142,7 +144,7 @@ func (c *Collector) admit(e *exchange, h func(*exchange) (any, error)) (answer a
 	if err != nil {
 		return nil, err
 	}
-	e.log = e.log.WithValues("namespace", e.grant.namespace, "pod", e.grant.pod, "run", e.grant.root.name)
+	e.log = e.log.WithValues("namespace", e.grant.namespace, "pod", e.grant.pod.name, "run", e.grant.root.name)
 	return h(e)
 }
 

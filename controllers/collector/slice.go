@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
@@ -31,10 +32,14 @@ type object struct {
 // grant is what a pod may do: grade these leaves, of this run, in this namespace.
 type grant struct {
 	namespace   string
-	pod         string
+	pod         object
 	root        object
 	concurrency int32
 	leaves      []object
+	// slice is the completion index of the pod, and pods how many of the Job run at once, at most.
+	slice, pods int32
+	// maxCost bounds what the run costs, in US dollars (S-42); nil: nothing does.
+	maxCost *float64
 }
 
 // leaf finds a leaf of the grant by its name.
@@ -68,10 +73,13 @@ func (c *Collector) grantOf(ctx context.Context, pod *corev1.Pod, job *batchv1.J
 	}
 	own := assigned.slices[index]
 	g := &grant{
-		namespace: pod.Namespace, pod: pod.Name,
+		namespace: pod.Namespace, pod: object{pod.Name, pod.UID},
 		root:        object{root.Name, root.UID},
 		concurrency: v1alpha1.DefaultConcurrency,
 		leaves:      assigned.leaves[own.From:own.To],
+		slice:       int32(index),
+		pods:        max(1, min(completions, ptr.Deref(job.Spec.Parallelism, completions))),
+		maxCost:     root.Spec.MaxCost,
 	}
 	if root.Spec.Concurrency != nil {
 		g.concurrency = *root.Spec.Concurrency
@@ -135,16 +143,37 @@ func notSettled() error {
 
 // getSlice answers GET /v1/slice.
 func (c *Collector) getSlice(e *exchange) (any, error) {
-	slice := wire.Slice{Run: e.grant.root.name, Concurrency: int(e.grant.concurrency)}
+	slice := wire.Slice{
+		Run: e.grant.root.name, Concurrency: int(e.grant.concurrency), Limited: e.grant.maxCost != nil, Prices: c.prices,
+	}
 	for _, leaf := range e.grant.leaves {
 		run, err := find[v1alpha1.EvalRun](e.ctx, c, e.grant.namespace, leaf.name, leaf.uid)
 		if err != nil {
 			return nil, err
 		}
 		// A leaf that was deleted has nothing to be graded, and nobody to take its report.
-		slice.Leaves = append(slice.Leaves, wire.SliceLeaf{Name: leaf.name, Done: run == nil || run.Status.Report != nil})
+		next := wire.SliceLeaf{Name: leaf.name, Done: run == nil || run.Status.Report != nil}
+		if slice.Limited && !next.Done {
+			next.Calls = callsLeft(run)
+		}
+		slice.Leaves = append(slice.Leaves, next)
 	}
 	return slice, nil
+}
+
+// callsLeft is how many questions of a leaf have no answer yet, at most.
+func callsLeft(leaf *v1alpha1.EvalRun) int32 {
+	row, spec := runtree.Graded(leaf)
+	if row == nil {
+		return 0
+	}
+	calls := plan.Calls(spec)
+	for _, j := range leaf.Status.Judgments {
+		if j.Score != nil {
+			calls--
+		}
+	}
+	return max(0, calls)
 }
 
 // getLeaf answers GET /v1/leaves/{name}. It is read live: a judgment that the cache does not know yet would be paid

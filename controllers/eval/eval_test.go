@@ -59,7 +59,7 @@ func TestTheStatusOfAnEvalFollowsFromItsPlan(t *testing.T) {
 func run(name string, at time.Duration, summary v1alpha1.Summary) v1alpha1.EvalRun {
 	r := v1alpha1.EvalRun{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	r.Status.Digest = "sha256:" + name
-	runtree.Conclude(&r, summary, "", epoch.Add(at))
+	runtree.Conclude(&r, runtree.Ending{Summary: summary}, epoch.Add(at))
 	return r
 }
 

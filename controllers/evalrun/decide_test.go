@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/condition"
+	"github.com/mcptest/mcptest-operator/engine/judge"
 	"github.com/mcptest/mcptest-operator/engine/plan"
 )
 
@@ -65,7 +66,7 @@ func TestWhatAPlanLacksIsToldByReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if problem := problemOf(root(), tc.plan, tc.err); problem != nil {
+			if problem := problemOf(root(), tc.plan, judge.DefaultPrices(), tc.err); problem != nil {
 				got = fmt.Sprintf("%d %s", problem.State, problem.Reason)
 			}
 			if got != tc.want {
@@ -75,6 +76,52 @@ func TestWhatAPlanLacksIsToldByReason(t *testing.T) {
 	}
 	if text := secretConflict(mixed.Rows); !strings.Contains(text, `"team-keys"`) || !strings.Contains(text, `"mcptest-judge"`) || !strings.Contains(text, "separately") {
 		t.Errorf("%q does not name both Secrets and what to do", text)
+	}
+}
+
+func TestS42ARunWithMaxCostNeedsThePriceOfEachNamedModel(t *testing.T) {
+	judged := func(specs ...*v1alpha1.JudgeSpec) *plan.Plan {
+		calls := make([]int, len(specs))
+		for i := range calls {
+			calls[i] = 1
+		}
+		p := planned(calls...)
+		for i := range specs {
+			p.Rows[i].Spec.Judge = specs[i]
+		}
+		return p
+	}
+	model := func(name v1alpha1.ModelName) *v1alpha1.JudgeSpec { return &v1alpha1.JudgeSpec{Model: name} }
+	unjudged := judged(model("gpt-unheard-of"))
+	unjudged.Rows[0].Calls = 0
+	for name, tc := range map[string]struct {
+		plan *plan.Plan
+		free bool
+		want string
+	}{
+		"a model with a price":             {plan: judged(model("gpt-5.4-mini"), model("claude-sonnet-5-5-20261101"))},
+		"a model without":                  {plan: judged(model("gpt-5.4-mini"), model("gpt-unheard-of")), want: `gpt-unheard-of of row "row-1"`},
+		"a model without, and no maxCost":  {plan: judged(model("gpt-unheard-of")), free: true},
+		"a panel with one without":         {plan: judged(&v1alpha1.JudgeSpec{Panel: []v1alpha1.ModelName{"gpt-5.4-mini", "claude-x"}}), want: "claude-x"},
+		"a server's own model":             {plan: judged(&v1alpha1.JudgeSpec{Model: "llama-9", Provider: v1alpha1.ProviderOpenAI}), want: "prices: {llama-9: {"},
+		"no model: the keys decide":        {plan: judged(nil, &v1alpha1.JudgeSpec{}, &v1alpha1.JudgeSpec{Provider: v1alpha1.ProviderOpenAI})},
+		"a model of nobody: it costs none": {plan: judged(model("llama-9"))},
+		"a row that needs no judge":        {plan: unjudged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := root(func(r *v1alpha1.EvalRun) {
+				if !tc.free {
+					r.Spec.MaxCost = ptr.To(0.5)
+				}
+			})
+			got := ""
+			if problem := problemOf(run, tc.plan, judge.DefaultPrices(), nil); problem != nil {
+				got = fmt.Sprintf("%s: %s", problem.Reason, problem.Message)
+			}
+			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) || tc.want != "" && !strings.HasPrefix(got, "InvalidSpec: maxCost: the model ") {
+				t.Errorf("problem = %q, want one that says %q", got, tc.want)
+			}
+		})
 	}
 }
 

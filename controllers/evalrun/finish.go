@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,23 +24,36 @@ import (
 // finish ends a run all of whose leaves have their report.
 func (r *Reconciler) finish(s *scope, leaves []*v1alpha1.EvalRun) {
 	summary := summarize(leaves)
-	note := ""
+	var notes []string
 	if missing := missingRows(s.run, leaves); missing > 0 {
 		summary.Rows += missing
 		summary.Errored += missing
-		note = fmt.Sprintf("%s; %s deleted before the run ended", runtree.Sentence(summary), counted(missing, "child run was", "child runs were"))
+		notes = append(notes, counted(missing, "child run was", "child runs were")+" deleted before the run ended")
+	}
+	unjudged := overBudget(leaves)
+	if unjudged > 0 && s.run.Spec.MaxCost != nil {
+		notes = append(notes, fmt.Sprintf("maxCost %s was used up: %s not judged", runtree.USD(*s.run.Spec.MaxCost), counted(unjudged, "row was", "rows were")))
 	}
 	if runtree.IsChild(leaves[0]) {
 		all := rowsOf(leaves)
 		s.run.Status.Rows = listed(s.run, all)
 		if n := len(s.run.Status.Rows); n < len(all) {
-			if note == "" {
-				note = runtree.Sentence(summary)
-			}
-			note += fmt.Sprintf("; status.rows lists %d of them, the bad ones first: the child runs hold all", n)
+			notes = append(notes, fmt.Sprintf("status.rows lists %d of them, the bad ones first: the child runs hold all", n))
 		}
 	}
-	runtree.Conclude(s.run, summary, note, r.now())
+	note := strings.Join(append([]string{runtree.Sentence(summary)}, notes...), "; ")
+	runtree.Conclude(s.run, runtree.Ending{Summary: summary, Note: note, OverBudget: unjudged > 0}, r.now())
+}
+
+// overBudget is how many leaves were not judged to their end because the run's maxCost was used up (S-42).
+func overBudget(leaves []*v1alpha1.EvalRun) int32 {
+	n := int32(0)
+	for _, leaf := range leaves {
+		if runtree.IsOverBudget(leaf) {
+			n++
+		}
+	}
+	return n
 }
 
 // missingRows is how many of the rows that a run was frozen with have no child any more: somebody deleted them.
@@ -64,7 +78,8 @@ func (r *Reconciler) endOrphaned(s *scope) {
 		rows = s.run.Status.Summary.Rows
 	}
 	summary := v1alpha1.Summary{Rows: rows, Errored: rows}
-	runtree.Conclude(s.run, summary, "the child runs of this run were deleted before it ended; make a new run", r.now())
+	note := "the child runs of this run were deleted before it ended; make a new run"
+	runtree.Conclude(s.run, runtree.Ending{Summary: summary, Note: note}, r.now())
 }
 
 // endWithoutJudge ends the rows of a run none of which needs a judge, because they have no candidate or an empty one,
@@ -150,7 +165,7 @@ func (r *Reconciler) endChild(ctx context.Context, i int, child *v1alpha1.EvalRu
 		if err := score(after, i, find); err != nil {
 			return nil, err
 		}
-		runtree.Conclude(after, summarize([]*v1alpha1.EvalRun{after}), "", r.now())
+		runtree.Conclude(after, runtree.Ending{Summary: summarize([]*v1alpha1.EvalRun{after})}, r.now())
 		err = r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		if err == nil {
 			return after, nil

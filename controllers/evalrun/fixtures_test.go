@@ -95,4 +95,6 @@ func pod(name string, change ...func(*corev1.Pod)) corev1.Pod {
 	return p
 }
 
-func conclude(run *v1alpha1.EvalRun, s v1alpha1.Summary) { runtree.Conclude(run, s, "", epoch) }
+func conclude(run *v1alpha1.EvalRun, s v1alpha1.Summary) {
+	runtree.Conclude(run, runtree.Ending{Summary: s}, epoch)
+}

@@ -56,7 +56,7 @@ func encodedLen(v any) int {
 
 // listed are the first rows that fit into the status of a run.
 func listed(run *v1alpha1.EvalRun, rows []v1alpha1.RowResult) []v1alpha1.RowResult {
-	size, room := 0, min(maxRowsBytes, maxRunBytes-encodedLen(&run.Spec))
+	size, room := 0, min(maxRowsBytes, maxRunBytes-encodedLen(&run.Spec)-encodedLen(run.Status.Budget))
 	for i, row := range rows {
 		data, err := json.Marshal(row)
 		if size += len(data) + 1; err != nil || size > room || i == maxRows {

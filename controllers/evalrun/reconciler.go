@@ -21,6 +21,7 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/condition"
 	"github.com/mcptest/mcptest-operator/controllers/runtree"
+	"github.com/mcptest/mcptest-operator/engine/judge"
 )
 
 // Reconciler runs EvalRuns.
@@ -38,6 +39,8 @@ type Reconciler struct {
 	Runner Runner
 	// DefaultJudgeModel judges evals that name no model; empty: the runner's keys decide (S-24).
 	DefaultJudgeModel v1alpha1.ModelName
+	// Prices are what models cost. A run with maxCost whose rows name a model without a price is refused (S-42).
+	Prices judge.Prices
 
 	progress throttle
 }
@@ -110,7 +113,8 @@ func (r *Reconciler) persistTooBig(ctx context.Context, s *scope) error {
 	if runtree.IsComplete(s.run) && s.run.Status.EvalSpec != nil {
 		run = s.run
 		run.Status.EvalSpec = nil
-		runtree.Conclude(run, *run.Status.Summary, runtree.Sentence(*run.Status.Summary)+"; status.evalSpec was left out, because the report does not fit beside it", r.now())
+		note := runtree.Sentence(*run.Status.Summary) + "; status.evalSpec was left out, because the report does not fit beside it"
+		runtree.Conclude(run, runtree.Ending{Summary: *run.Status.Summary, Note: note}, r.now())
 	} else {
 		report(run, condition.Invalid("the run does not fit into the API server; make the prompt, the response or the context shorter"), r.now())
 	}

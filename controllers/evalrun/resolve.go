@@ -14,6 +14,7 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/condition"
 	"github.com/mcptest/mcptest-operator/controllers/lookup"
+	"github.com/mcptest/mcptest-operator/engine/judge"
 	"github.com/mcptest/mcptest-operator/engine/nearest"
 	"github.com/mcptest/mcptest-operator/engine/plan"
 )
@@ -40,7 +41,7 @@ func (r *Reconciler) plan(ctx context.Context, s *scope) (*plan.Plan, error) {
 		options.JudgeModel = s.run.Spec.Judge.Model
 	}
 	p, err := plan.Make(evals, catalog, options)
-	if problem := problemOf(s.run, p, err); problem != nil {
+	if problem := problemOf(s.run, p, r.Prices, err); problem != nil {
 		if lookup.NeedsConfigMap(evals) { // no watch tells when one changes
 			s.requeue = recheckMissing
 		}
@@ -111,7 +112,7 @@ func labelText(labels map[string]string) string {
 }
 
 // problemOf says why a plan cannot be run; nil when it can.
-func problemOf(run *v1alpha1.EvalRun, p *plan.Plan, err error) *situation {
+func problemOf(run *v1alpha1.EvalRun, p *plan.Plan, prices judge.Prices, err error) *situation {
 	var problem situation
 	var notFound *plan.NotFoundError
 	switch {
@@ -124,7 +125,7 @@ func problemOf(run *v1alpha1.EvalRun, p *plan.Plan, err error) *situation {
 	case err != nil:
 		problem = condition.Invalid(err.Error())
 	default:
-		text := cmp.Or(secretConflict(p.Rows), tooBig(run, p))
+		text := cmp.Or(secretConflict(p.Rows), unpriced(run, p.Rows, prices), tooBig(run, p))
 		if text == "" {
 			return nil
 		}
@@ -144,6 +145,34 @@ func secretConflict(rows []planRow) string {
 		case keysOf(&rows[i]) != keysOf(&rows[first]):
 			return fmt.Sprintf("judge.secretRef: row %q takes its keys from Secret %q, and row %q from Secret %q; a run has one Secret: run these evals separately",
 				rows[first].Name, keysOf(&rows[first]), rows[i].Name, keysOf(&rows[i]))
+		}
+	}
+	return ""
+}
+
+// unpriced says which row of a run with maxCost is judged by a model whose price nobody knows (S-42); empty when there is
+// none. Which model judges rows that name none, only the runner knows: it ends them as errors.
+func unpriced(run *v1alpha1.EvalRun, rows []planRow, prices judge.Prices) string {
+	if run.Spec.MaxCost == nil {
+		return ""
+	}
+	everyKey := judge.Env{Keys: make(map[v1alpha1.Provider]bool)}
+	for _, provider := range judge.Providers() {
+		everyKey.Keys[provider] = true
+	}
+	for i := range rows {
+		named := rows[i].Spec.Judge
+		if rows[i].Calls == 0 || named == nil || named.Model == "" && len(named.Panel) == 0 {
+			continue
+		}
+		models, err := judge.ResolveModel(named, "", "", everyKey)
+		if err != nil {
+			continue // nobody is asked, at no cost: the row ends as an error that says why
+		}
+		if model, ok := prices.Priced(models); !ok {
+			return fmt.Sprintf("maxCost: the model %s of row %q has no known price, so that nobody can tell when the money is spent; "+
+				"ask for it in the chart's value prices, as in prices: {%s: {input: 1, output: 5}}, in US dollars per million tokens; "+
+				"or choose a model with a price, or leave maxCost out", model, rows[i].Name, model)
 		}
 	}
 	return ""

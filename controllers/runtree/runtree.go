@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -88,19 +89,28 @@ func Calls(leaves []*v1alpha1.EvalRun) []int32 {
 	return calls
 }
 
+// Ending is how a run ends.
+type Ending struct {
+	// Summary is the run in numbers.
+	Summary v1alpha1.Summary
+	// Note is what its conditions say; empty: the summary in words.
+	Note string
+	// OverBudget tells of a run with children that the budget did not reach for all of its rows (S-42). Of a leaf its
+	// report tells.
+	OverBudget bool
+}
+
 // Conclude ends a run in its status: outcome, summary, times and conditions. It is called once, when everything that
 // the run waits for is there.
-func Conclude(run *v1alpha1.EvalRun, summary v1alpha1.Summary, note string, now time.Time) {
+func Conclude(run *v1alpha1.EvalRun, e Ending, now time.Time) {
 	at := metav1.NewTime(now)
 	s := &run.Status
 	s.ObservedGeneration = run.Generation
-	s.Outcome = rubric.RunOutcome(summary)
-	s.Summary = &summary
+	s.Outcome = rubric.RunOutcome(e.Summary)
+	s.Summary = &e.Summary
 	s.CompletionTime = &at
 	s.Judgments = nil
-	if note == "" {
-		note = Sentence(summary)
-	}
+	note := cmp.Or(e.Note, Sentence(e.Summary))
 	set := func(kind string, status metav1.ConditionStatus, reason string) {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: reason, Message: condition.Clip(note, condition.MaxMessage),
@@ -115,7 +125,11 @@ func Conclude(run *v1alpha1.EvalRun, summary v1alpha1.Summary, note string, now 
 		passed = metav1.ConditionUnknown
 	}
 	set(v1alpha1.ConditionComplete, metav1.ConditionTrue, v1alpha1.ReasonFinished)
-	set(v1alpha1.ConditionPassed, passed, string(s.Outcome))
+	verdict := string(s.Outcome)
+	if e.OverBudget || IsOverBudget(run) {
+		verdict = string(v1alpha1.RowBudgetExceeded)
+	}
+	set(v1alpha1.ConditionPassed, passed, verdict)
 	// A verdict does not block: the run did what it was asked to. Who wants a gate reads Passed.
 	set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonFinished)
 	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReconciling)
@@ -125,6 +139,20 @@ func Conclude(run *v1alpha1.EvalRun, summary v1alpha1.Summary, note string, now 
 // IsComplete tells whether a run ended.
 func IsComplete(run *v1alpha1.EvalRun) bool {
 	return meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionComplete)
+}
+
+// IsOverBudget tells whether a leaf was not judged to its end because the run's maxCost was used up (S-42).
+func IsOverBudget(leaf *v1alpha1.EvalRun) bool {
+	return leaf.Status.Report != nil && leaf.Status.Report.Reason == v1alpha1.RowBudgetExceeded
+}
+
+// USD writes an amount of money with two decimals, or with as many as it has: "$0.50", "$0.0125".
+func USD(amount float64) string {
+	text := strconv.FormatFloat(amount, 'f', -1, 64)
+	if _, decimals, _ := strings.Cut(text, "."); len(decimals) < 2 {
+		text = strconv.FormatFloat(amount, 'f', 2, 64)
+	}
+	return "$" + text
 }
 
 // Sentence tells a summary in words: "3 of 4 rows passed, 1 failed; 4 judge calls, $0.0123".

@@ -111,7 +111,7 @@ func TestConcludeTellsTheVerdictAndBlocksNothing(t *testing.T) {
 			run := &v1alpha1.EvalRun{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
 			run.Status.Conditions = []metav1.Condition{{Type: "Reconciling", Status: "True"}, {Type: "Stalled", Status: "True"}}
 			run.Status.Judgments = make([]v1alpha1.Judgment, 1)
-			runtree.Conclude(run, tc.summary, "", time.Unix(1, 0))
+			runtree.Conclude(run, runtree.Ending{Summary: tc.summary}, time.Unix(1, 0))
 			got := map[string]string{}
 			for _, c := range run.Status.Conditions {
 				got[c.Type] = string(c.Status) + " " + c.Reason
@@ -131,5 +131,41 @@ func TestASummaryInWords(t *testing.T) {
 	got := runtree.Sentence(v1alpha1.Summary{Rows: 5, Passed: 2, Failed: 1, Deferred: 1, Errored: 1, Calls: 4, CostUSD: 0.01234})
 	if want := "2 of 5 rows passed, 1 failed, 1 deferred, 1 errored; 4 judge calls, $0.0123"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestS42ARunThatItsBudgetDidNotReachForSaysSo(t *testing.T) {
+	summary := v1alpha1.Summary{Rows: 2, Passed: 1, Errored: 1}
+	over := &v1alpha1.Report{Outcome: v1alpha1.OutcomeError, Reason: v1alpha1.RowBudgetExceeded}
+	for name, tc := range map[string]struct {
+		report *v1alpha1.Report
+		ending runtree.Ending
+		want   string
+	}{
+		"a leaf over budget":              {over, runtree.Ending{Summary: summary}, "False BudgetExceeded"},
+		"a leaf with another error":       {&v1alpha1.Report{Outcome: v1alpha1.OutcomeError}, runtree.Ending{Summary: summary}, "False Error"},
+		"a root with a row over budget":   {nil, runtree.Ending{Summary: summary, OverBudget: true}, "False BudgetExceeded"},
+		"a root whose rows have no judge": {nil, runtree.Ending{Summary: summary}, "False Error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &v1alpha1.EvalRun{Status: v1alpha1.EvalRunStatus{Report: tc.report, Budget: &v1alpha1.BudgetStatus{TakenUSD: 1}}}
+			runtree.Conclude(run, tc.ending, time.Unix(1, 0))
+			for _, c := range run.Status.Conditions {
+				if got := string(c.Status) + " " + c.Reason; c.Type == v1alpha1.ConditionPassed && got != tc.want {
+					t.Errorf("Passed = %s, want %s", got, tc.want)
+				}
+			}
+			if run.Status.Outcome != v1alpha1.OutcomeError || run.Status.Budget == nil {
+				t.Errorf("status = %+v, want Error, and the budget kept", run.Status)
+			}
+		})
+	}
+}
+
+func TestMoneyIsWrittenAsItIs(t *testing.T) {
+	for amount, want := range map[float64]string{0.5: "$0.50", 12: "$12.00", 0.25: "$0.25", 0.0125: "$0.0125", 0.000001: "$0.000001", 1e6: "$1000000.00"} {
+		if got := runtree.USD(amount); got != want {
+			t.Errorf("USD(%v) = %s, want %s", amount, got, want)
+		}
 	}
 }

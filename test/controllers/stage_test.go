@@ -133,6 +133,32 @@ func conditionText(conditions []metav1.Condition, kind string) (text, message st
 // collect plays the collector: it writes the report of a leaf that a judge scored so.
 func (s *stage) collect(ctx context.Context, leaf string, score float64) {
 	GinkgoHelper()
+	s.report(ctx, leaf, v1alpha1.Findings{
+		Judgments: []v1alpha1.Judgment{{Score: &score, Reason: "so it is", Usage: v1alpha1.Usage{Calls: 1}}},
+		Models:    []string{"claude-a"},
+	})
+}
+
+// overBudget plays the collector: a leaf ends because the run's maxCost is used up.
+func (s *stage) overBudget(ctx context.Context, leaf string) {
+	GinkgoHelper()
+	s.report(ctx, leaf, v1alpha1.Findings{Reason: v1alpha1.RowBudgetExceeded, Error: "maxCost was used up"})
+}
+
+// status changes the status of a run as the collector would.
+func (s *stage) status(ctx context.Context, name string, edit func(*v1alpha1.EvalRunStatus)) {
+	GinkgoHelper()
+	Eventually(ctx, func() error {
+		run := s.run(ctx, name)
+		before := run.DeepCopy()
+		edit(&run.Status)
+		return api.Status().Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	}).Should(Succeed())
+}
+
+// report writes the report that findings make of a leaf.
+func (s *stage) report(ctx context.Context, leaf string, found v1alpha1.Findings) {
+	GinkgoHelper()
 	Eventually(ctx, func() error {
 		run := s.run(ctx, leaf)
 		row, ok := runtree.Row(run)
@@ -140,13 +166,10 @@ func (s *stage) collect(ctx context.Context, leaf string, score float64) {
 			return fmt.Errorf("run %s does not say what it grades", leaf)
 		}
 		before := run.DeepCopy()
-		report := engine.Score(row.Row, &row.Spec, v1alpha1.Findings{
-			Judgments: []v1alpha1.Judgment{{Score: &score, Reason: "so it is", Usage: v1alpha1.Usage{Calls: 1}}},
-			Models:    []string{"claude-a"},
-		})
+		report := engine.Score(row.Row, &row.Spec, found)
 		run.Status.Report = &report
 		if runtree.IsChild(run) {
-			runtree.Conclude(run, engine.Summarize([]*v1alpha1.Report{&report}), "", now.Now())
+			runtree.Conclude(run, runtree.Ending{Summary: engine.Summarize([]*v1alpha1.Report{&report})}, now.Now())
 		}
 		return api.Status().Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}).Should(Succeed())

@@ -31,6 +31,7 @@ import (
 	"github.com/mcptest/mcptest-operator/controllers/eval"
 	"github.com/mcptest/mcptest-operator/controllers/evalrun"
 	"github.com/mcptest/mcptest-operator/controllers/rubric"
+	"github.com/mcptest/mcptest-operator/engine/judge"
 )
 
 // Deadlines of what the stories wait for.
@@ -117,6 +118,7 @@ func startManager(config *rest.Config, scheme *runtime.Scheme) {
 func newRunReconciler() *evalrun.Reconciler {
 	return &evalrun.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("mcptest-operator"), Clock: now,
+		Prices: judge.DefaultPrices(),
 		Runner: evalrun.Runner{
 			Image: "runner:test", CollectorURL: "https://collector.test:8443", CollectorCA: func() []byte { return []byte("PEM") },
 		},

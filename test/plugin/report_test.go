@@ -64,7 +64,7 @@ func conclude(t *testing.T, run *v1alpha1.EvalRun, reports ...*v1alpha1.Report) 
 	t.Helper()
 	updateStatus(t, run, func(s *v1alpha1.EvalRunStatus) {
 		whole := &v1alpha1.EvalRun{ObjectMeta: run.ObjectMeta, Status: *s}
-		runtree.Conclude(whole, rubric.Summarize(reports), "", time.Now())
+		runtree.Conclude(whole, runtree.Ending{Summary: rubric.Summarize(reports)}, time.Now())
 		*s = whole.Status
 	})
 }

@@ -59,7 +59,7 @@ var _ = Describe("The same evals", func() {
 			Expect(cmp.Diff(here, there)).To(BeEmpty(), "-here +there")
 		},
 		Entry(nil, "quickstart.yaml"), Entry(nil, "text.yaml"), Entry(nil, "criteria.yaml"),
-		Entry(nil, "tree.yaml"), Entry(nil, "evidence.yaml"), Entry(nil, "jury.yaml"),
+		Entry(nil, "tree.yaml"), Entry(nil, "evidence.yaml"), Entry(nil, "jury.yaml"), Entry(nil, "presets.yaml"),
 	)
 
 	It("with every field of the schema have the same report here and in a cluster", func(ctx SpecContext) {

@@ -26,6 +26,7 @@ type Collector interface {
 	Leaf(ctx context.Context, name string) (wire.Leaf, error)
 	PostJudgments(ctx context.Context, j wire.Judgments) error
 	PostFindings(ctx context.Context, name string, f v1alpha1.Findings) (wire.Receipt, error)
+	Budget(ctx context.Context, claim wire.Claim) (wire.Allowance, error)
 }
 
 // What a run does when its Options do not say.
@@ -49,7 +50,8 @@ const (
 type Options struct {
 	// Collector gives the slice and takes what is found.
 	Collector Collector
-	// Judge says who is asked. Its Concurrency is that of the slice.
+	// Judge says who is asked. Its Concurrency and its Budget are those of the slice, and its Prices those that this
+	// version knows, with those of the slice.
 	Judge judge.Options
 	// Env says which models and keys the process was given.
 	Env judge.Env
@@ -184,6 +186,8 @@ type run struct {
 	stopper *stopper
 	sender  *sender
 	grader  *rubric.Grader
+	// purse bounds what calls cost (S-42); nil in a run without maxCost.
+	purse *purse
 
 	calls, posts             context.Context
 	cancelCalls, cancelPosts context.CancelCauseFunc
@@ -237,6 +241,12 @@ func (r *run) grade(ctx context.Context, slice wire.Slice) (Result, error) {
 	options.Concurrency = concurrency
 	r.stopper = newStopper()
 	options.Clients = r.stopper.clients(options.Clients)
+	options.Prices = judge.DefaultPrices().With(slice.Prices)
+	if slice.Limited {
+		r.purse = newPurse(r, questionsOfSlice(slice.Leaves))
+		defer r.purse.stopAsking()
+		options.Budget = r.purse
+	}
 	r.stopper.asker = judge.New(options)
 	r.grader = &rubric.Grader{Asker: r.stopper, Env: r.Env, Now: r.Now}
 	r.sender = newSender(r)
@@ -253,10 +263,22 @@ func (r *run) grade(ctx context.Context, slice wire.Slice) (Result, error) {
 		}
 	}
 	r.gradeRows(slice.Leaves, concurrency) //nolint:contextcheck // r.calls and r.posts outlive ctx: watch ends them
-	r.sender.close()
+	r.postRest()                           //nolint:contextcheck // the same
 	close(r.finished)
 	<-watching
 	return r.conclude(ctx)
+}
+
+// postRest posts what is left to be posted once all rows were graded.
+func (r *run) postRest() {
+	posted := make(chan struct{})
+	var last sync.WaitGroup
+	if r.purse != nil {
+		last.Go(func() { r.purse.giveBack(posted) })
+	}
+	r.sender.close()
+	close(posted)
+	last.Wait()
 }
 
 // watch stops the run when ctx ends: first the questions, then the calls, then the posts.

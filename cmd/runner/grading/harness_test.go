@@ -13,6 +13,7 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/controllers/collector/wire"
 	"github.com/mcptest/mcptest-operator/engine/judge"
+	"github.com/mcptest/mcptest-operator/engine/plan"
 	"github.com/mcptest/mcptest-operator/engine/redact"
 	"github.com/mcptest/mcptest-operator/engine/rubric"
 )
@@ -28,6 +29,11 @@ type desk struct {
 	slices      int
 	openRows    int // fetched and not ended
 	mostOpen    int
+	// limit is the maxCost of the run, in US dollars; 0: none. share is how much of it a pod gets in advance.
+	limit, share float64
+	claims       []wire.Claim
+	allowance    wire.Allowance
+	prices       judge.Prices
 	// down is asked before each request; an error is the answer.
 	down func(ctx context.Context, what string) error
 }
@@ -78,11 +84,33 @@ func (d *desk) Slice(ctx context.Context) (wire.Slice, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := wire.Slice{Run: "run", Concurrency: d.concurrency}
+	s := wire.Slice{Run: "run", Concurrency: d.concurrency, Limited: d.limit > 0, Prices: d.prices}
 	for _, name := range d.order {
-		s.Leaves = append(s.Leaves, wire.SliceLeaf{Name: name, Done: d.rows[name].report != nil})
+		r := d.rows[name]
+		s.Leaves = append(s.Leaves, wire.SliceLeaf{Name: name, Done: r.report != nil, Calls: plan.Calls(&r.spec)})
 	}
 	return s, nil
+}
+
+// Budget grants as far as the limit goes, and no more once it did not.
+func (d *desk) Budget(ctx context.Context, claim wire.Claim) (wire.Allowance, error) {
+	if err := d.ask(ctx, "budget"); err != nil {
+		return wire.Allowance{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claims = append(d.claims, claim)
+	a := &d.allowance
+	switch {
+	case claim.Final:
+		a.Granted = claim.Used
+	case a.Exhausted:
+	case claim.Want > d.limit+1e-9:
+		a.Granted, a.Exhausted = max(a.Granted, d.limit), true
+	default:
+		a.Granted = max(a.Granted, claim.Want+min(claim.Extra, d.share*(d.limit-claim.Want)))
+	}
+	return *a, nil
 }
 
 func (d *desk) Leaf(ctx context.Context, name string) (wire.Leaf, error) {
@@ -149,6 +177,11 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var body wire.Judgments
 		if err = json.NewDecoder(r.Body).Decode(&body); err == nil {
 			err = d.PostJudgments(r.Context(), body)
+		}
+	case r.URL.Path == "/v1/budget":
+		var body wire.Claim
+		if err = json.NewDecoder(r.Body).Decode(&body); err == nil {
+			answer, err = d.Budget(r.Context(), body)
 		}
 	case r.Method == http.MethodGet:
 		answer, err = d.Leaf(r.Context(), parts[2])

@@ -116,7 +116,11 @@ func (r *run) refused(err error) {
 
 // gradeRow grades one row. A row that was stopped has posted what it had by then.
 func (r *run) gradeRow(leaf wire.Leaf, t *ticket) {
-	defer t.leave()
+	defer func() {
+		if open := t.leave(); r.purse != nil {
+			r.purse.notAsked(open)
+		}
+	}()
 	findings, err := r.grader.Grade(r.calls, &leaf.Spec, leaf.Judgments, func(j v1alpha1.Judgment) {
 		last := t.judged()
 		// The findings follow at once on the last judgment of a row, and hold it.
@@ -212,11 +216,12 @@ func (t *ticket) judged() bool {
 	return t.open == 0
 }
 
-// leave gives back what is left.
-func (t *ticket) leave() {
+// leave gives back what is left, and tells how many questions were not answered.
+func (t *ticket) leave() int {
 	t.gate.mu.Lock()
 	defer t.gate.mu.Unlock()
 	t.hold(0)
+	return max(0, t.open)
 }
 
 func (t *ticket) hold(n int) {

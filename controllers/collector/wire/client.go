@@ -107,6 +107,12 @@ func (c *Client) PostFindings(ctx context.Context, name string, f v1alpha1.Findi
 	return receipt, c.do(ctx, http.MethodPost, &receipt, f, "v1", "leaves", name, "findings")
 }
 
+// Budget makes a claim on the budget of the run.
+func (c *Client) Budget(ctx context.Context, claim Claim) (Allowance, error) {
+	var allowance Allowance
+	return allowance, c.do(ctx, http.MethodPost, &allowance, claim, "v1", "budget")
+}
+
 // StatusError is a refusal of the collector.
 type StatusError struct {
 	// Status is the HTTP status.

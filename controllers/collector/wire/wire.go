@@ -4,12 +4,21 @@
 //	GET  /v1/leaves/{name}            -> Leaf      one row of it, with the judgments that were already paid for
 //	POST /v1/judgments                Judgments -> keeps judgments while a row is being graded
 //	POST /v1/leaves/{name}/findings   Findings  -> Receipt: ends a row; the collector scores it
+//	POST /v1/budget                   Claim     -> Allowance: takes of the run's maxCost, or gives back (S-42)
+//
+// A pod of a run with maxCost (Slice.Limited) makes a call only within its allowance. It has one claim under way at a
+// time. The numbers of a claim and of its answer are totals of this pod, so that the same claim again changes nothing,
+// and one that comes late takes nothing back that was granted since; only the final claim gives back.
 //
 // Errors are a status and a Problem: 401 the token is not good, 403 it is not this pod's slice, 404 no such leaf,
-// 409 the leaf has another report already, 413 too big, 422 the judgments do not fit the questions, 503 try again.
+// 409 the leaf has another report already, 413 too big, 422 the judgments do not fit the questions, or the claim cannot
+// be one, 503 try again.
 package wire
 
-import "github.com/mcptest/mcptest-operator/api/v1alpha1"
+import (
+	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/judge"
+)
 
 // Audience is the audience of the token that a runner shows: it is good for nothing else.
 const Audience = "collector.eval.mcptest.dev"
@@ -55,6 +64,10 @@ type Slice struct {
 	Concurrency int `json:"concurrency"`
 	// Leaves are the rows, in order.
 	Leaves []SliceLeaf `json:"leaves"`
+	// Limited: the run has a maxCost. A call is made only within what POST /v1/budget granted (S-42).
+	Limited bool `json:"limited,omitempty"`
+	// Prices are those that the operator was given, beside those that this version knows.
+	Prices judge.Prices `json:"prices,omitzero"`
 }
 
 // SliceLeaf is a row of a slice.
@@ -62,6 +75,8 @@ type SliceLeaf struct {
 	Name string `json:"name"`
 	// Done: the row has its report; there is nothing to do.
 	Done bool `json:"done,omitempty"`
+	// Calls is how many judge calls the row still takes, about; 0 in a run without maxCost.
+	Calls int32 `json:"calls,omitempty"`
 }
 
 // Leaf is a row to be graded.
@@ -90,6 +105,27 @@ type LeafJudgments struct {
 type Receipt struct {
 	Outcome v1alpha1.Outcome `json:"outcome"`
 	Score   *float64         `json:"score,omitempty"`
+}
+
+// Claim is what a pod needs of the budget of its run, in US dollars: totals since the pod began.
+type Claim struct {
+	// Used is what was spent, and what is reserved for calls under way. It is recorded whatever maxCost is: calls may
+	// have cost more than they were estimated at.
+	Used float64 `json:"used"`
+	// Want is Used, and what the calls need that wait for an allowance.
+	Want float64 `json:"want"`
+	// Extra is how much more this pod will need, as far as it can tell, so that it need not come for every call.
+	Extra float64 `json:"extra,omitempty"`
+	// Final: the pod makes no further call. What it was granted and did not use is given back.
+	Final bool `json:"final,omitempty"`
+}
+
+// Allowance is what a pod may use of the budget of its run.
+type Allowance struct {
+	// Granted is what this pod has in all, in US dollars.
+	Granted float64 `json:"granted"`
+	// Exhausted: a call did not fit any more, of this pod or of another. Nobody is granted more.
+	Exhausted bool `json:"exhausted,omitempty"`
 }
 
 // Problem is why a request was refused.

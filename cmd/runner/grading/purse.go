@@ -1,0 +1,265 @@
+package grading
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcptest/mcptest-operator/controllers/collector/wire"
+	"github.com/mcptest/mcptest-operator/engine/judge"
+	"github.com/mcptest/mcptest-operator/engine/rubric"
+)
+
+// grantSlack forgives the rounding of an allowance to billionths of a dollar.
+const grantSlack = 1e-9
+
+// purse is what the collector granted this pod of the budget of its run (S-42). A call that does not fit into it waits
+// until more was granted. One claim is under way at a time; what comes meanwhile goes with the next.
+type purse struct {
+	run *run
+	// asking ends the waits between two attempts to reach the collector.
+	asking     context.Context
+	stopAsking context.CancelFunc
+	claims     sync.WaitGroup // the loop that makes claims
+
+	mu      sync.Mutex
+	granted float64
+	// committed is what was spent, and what is reserved for calls under way.
+	committed float64
+	// waiting are the calls that do not fit, in the order in which they came.
+	waiting   []*reservation
+	claiming  bool
+	claimed   bool // at least once
+	exhausted bool
+	// questions are those of the slice that no call was made for, about; lowest is the lowest estimate so far. Together
+	// they say what this pod will need at least, and no more of the budget is asked for in advance.
+	questions int
+	lowest    float64
+}
+
+// reservation is a call that waits.
+type reservation struct {
+	usd     float64
+	decided chan struct{} // closed when err is set
+	err     error
+}
+
+// newPurse is the purse of a pod that has so many questions to ask.
+func newPurse(r *run, questions int) *purse {
+	p := &purse{run: r, questions: questions}
+	p.asking, p.stopAsking = context.WithCancel(r.posts)
+	return p
+}
+
+// questionsOfSlice is how many questions a slice has left, at most.
+func questionsOfSlice(leaves []wire.SliceLeaf) int {
+	n := 0
+	for _, leaf := range leaves {
+		if !leaf.Done {
+			n += int(leaf.Calls)
+		}
+	}
+	return n
+}
+
+// Reserve implements judge.Budget. It waits for the collector; when that stays away the run fails.
+func (p *purse) Reserve(ctx context.Context, usd float64) error {
+	p.mu.Lock()
+	if p.exhausted {
+		p.mu.Unlock()
+		return judge.ErrBudgetExceeded
+	}
+	if p.lowest == 0 || usd < p.lowest {
+		p.lowest = usd
+	}
+	if len(p.waiting) == 0 && p.fits(usd) {
+		p.commit(usd)
+		p.mu.Unlock()
+		return nil
+	}
+	r := &reservation{usd: usd, decided: make(chan struct{})}
+	p.waiting = append(p.waiting, r)
+	if !p.claiming {
+		p.claiming = true
+		p.claims.Go(p.claimAll)
+	}
+	p.mu.Unlock()
+	select {
+	case <-r.decided:
+		return r.err
+	case <-ctx.Done():
+		return p.abandon(ctx, r)
+	}
+}
+
+// abandon takes a call back that nobody waits for any more.
+func (p *purse) abandon(ctx context.Context, r *reservation) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-r.decided: // at the same moment
+		if r.err == nil {
+			p.committed -= r.usd
+			p.serve()
+		}
+	default:
+		p.waiting = slices.DeleteFunc(p.waiting, func(w *reservation) bool { return w == r })
+		p.serve() // it may have kept others waiting that are cheaper
+	}
+	return context.Cause(ctx)
+}
+
+// Settle implements judge.Budget.
+func (p *purse) Settle(reserved, cost float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.committed += cost - reserved
+	p.serve()
+}
+
+// notAsked says that so many questions of a row that ended were none: their criteria did not apply, say.
+func (p *purse) notAsked(questions int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.questions = max(0, p.questions-questions)
+}
+
+func (p *purse) fits(usd float64) bool { return p.committed+usd <= p.granted+grantSlack }
+
+func (p *purse) commit(usd float64) {
+	p.committed += usd
+	p.questions = max(0, p.questions-1)
+}
+
+// serve lets the calls go that fit, in their order.
+func (p *purse) serve() {
+	for len(p.waiting) > 0 && p.fits(p.waiting[0].usd) {
+		p.commit(p.waiting[0].usd)
+		p.decide(nil)
+	}
+}
+
+// decide ends the wait of the call that came first.
+func (p *purse) decide(err error) {
+	first := p.waiting[0]
+	p.waiting[0] = nil
+	p.waiting = p.waiting[1:]
+	first.err = err
+	close(first.decided)
+}
+
+// claimAll makes claims until no call waits.
+func (p *purse) claimAll() {
+	for {
+		claim, ok := p.next()
+		if !ok {
+			return
+		}
+		// A claim that is on its way is waited for, also when no other follows: the final one must come after it.
+		allowance, err := p.post(p.run.posts, p.asking, claim)
+		if err != nil && p.asking.Err() == nil {
+			p.run.fail(err)
+		}
+		p.answered(allowance, err)
+	}
+}
+
+// next is the claim for the calls that wait; false when there are none.
+func (p *purse) next() (wire.Claim, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 {
+		p.claiming = false
+		return wire.Claim{}, false
+	}
+	p.claimed = true
+	claim := wire.Claim{Used: p.used(), Want: p.used(), Extra: float64(max(0, p.questions-len(p.waiting))) * p.lowest}
+	for _, r := range p.waiting {
+		claim.Want += r.usd
+	}
+	return claim, true
+}
+
+// used is committed without what the sums of binary fractions leave below 0.
+func (p *purse) used() float64 { return max(0, p.committed) }
+
+// answered takes what the collector granted, or why it could not be asked.
+func (p *purse) answered(allowance wire.Allowance, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.granted = allowance.Granted
+		p.serve()
+	}
+	switch {
+	case err != nil: // the run ends
+		err = rubric.ErrStopped
+	case allowance.Exhausted:
+		if !p.exhausted {
+			p.run.Log.Info("the run's maxCost is used up: no further call is made")
+		}
+		p.exhausted, err = true, judge.ErrBudgetExceeded
+	default:
+		return
+	}
+	for len(p.waiting) > 0 {
+		p.decide(err)
+	}
+}
+
+// giveBack tells the collector, once all rows were graded, what this pod really spent. The collector may be away as
+// long as rows wait to be posted; when they are posted, which posted tells, it has Flush. What cannot be given back
+// stays taken.
+func (p *purse) giveBack(posted <-chan struct{}) {
+	p.stopAsking()
+	p.claims.Wait()
+	p.mu.Lock()
+	claim, needed := wire.Claim{Used: p.used(), Want: p.used(), Final: true}, p.claimed
+	p.mu.Unlock()
+	if !needed {
+		return
+	}
+	ctx, cancel := context.WithCancel(p.run.posts)
+	defer cancel()
+	given := make(chan struct{})
+	defer close(given)
+	go func() {
+		select {
+		case <-posted:
+		case <-given:
+			return
+		}
+		timer := time.NewTimer(p.run.Flush)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-given:
+		}
+	}()
+	if _, err := p.post(ctx, ctx, claim); err != nil {
+		p.run.Log.Warn("what this pod took of maxCost and did not spend could not be given back", "error", err)
+	}
+}
+
+// post makes a claim until it is answered, or the collector was away for too long. A request ends with ctx, and no
+// other attempt is made once trying ended.
+func (p *purse) post(ctx, trying context.Context, claim wire.Claim) (wire.Allowance, error) {
+	b := p.run.newBackoff(p.run.Patience)
+	for {
+		allowance, err := p.run.Collector.Budget(ctx, claim)
+		if err == nil || trying.Err() != nil {
+			return allowance, err
+		}
+		if err := b.classify("", err); err != nil {
+			return wire.Allowance{}, err
+		}
+		p.run.Log.Warn("the collector cannot be reached; trying again", "error", err)
+		if err := b.wait(trying, err); err != nil {
+			return wire.Allowance{}, err
+		}
+	}
+}
+
+var _ judge.Budget = (*purse)(nil)
