@@ -18,7 +18,8 @@ GOLANGCI_LINT  := go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint
 
 # The files that `make generate` writes.
 GENERATED := api/v1alpha1/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	charts/mcptest-operator/templates/crds charts/mcptest-operator/files/rules.yaml docs/reference/crd.md
+	charts/mcptest-operator/templates/crds charts/mcptest-operator/files/rules.yaml docs/reference/crd.md \
+	engine/convert/mcptest/schema.json
 LDFLAGS := -s -w -X main.version=$(VERSION) -X github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/versioncmd.version=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 
@@ -66,10 +67,11 @@ image: build ## Build the image with buildah or docker, for Linux, as dist/image
 	else echo "make image needs buildah or docker" >&2; exit 1; fi
 
 .PHONY: generate
-generate: ## Write the generated files: deep copies, CRDs, role, chart, reference
+generate: ## Write the generated files: deep copies, CRDs, schema, role, chart, reference
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	$(CONTROLLER_GEN) crd:allowDangerousTypes=true,maxDescLen=2000 paths=./api/... output:crd:dir=config/crd/bases
 	go run ./hack/crdgen config/crd/bases/*.yaml
+	go run ./hack/schemagen config/crd/bases/eval.mcptest.dev_evals.yaml engine/convert/mcptest/schema.json
 	$(CONTROLLER_GEN) rbac:roleName=mcptest-operator paths=./controllers/... output:rbac:dir=config/rbac
 	go run ./hack/chartgen config charts/mcptest-operator
 	$(MAKE) --no-print-directory docs

@@ -263,6 +263,7 @@ type When struct {
 type Example struct {
 	// The answer.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8192
 	Response string `json:"response"`
 	// The score, 0 to 1, that it deserves.

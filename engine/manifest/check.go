@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -13,28 +12,20 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/convert"
 	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
-// Limits of one document.
-const (
-	// maxNodes is how many values a document has at most, those that aliases repeat included.
-	maxNodes = 200_000
-	// maxKey is how many bytes a key has at most.
-	maxKey = 1024
-	// maxPath is up to how many bytes a field path is remembered; deeper fields are told by what is around them.
-	maxPath = 512
-	// maxNesting is how deep values are nested in each other at most.
-	maxNesting = 100
-	// maxProblems is how many problems of one document are told at most.
-	maxProblems = 100
-)
+// maxText bounds the text of one file, what aliases repeat and what the variables of other formats make included.
+const maxText = 2 * MaxFileBytes
 
 // checker turns a YAML node into a value that encoding/json can write, and holds it against a Go type on the way: an
 // unknown field, a field that is there twice and a value of the wrong type are problems, each with its line.
 type checker struct {
 	file      string
 	nodes     int
+	text      *int    // bytes of the scalars of the file
+	origin    *origin // nil for a manifest
 	positions map[string]Position
 	problems  Problems
 }
@@ -45,14 +36,14 @@ func (c *checker) at(n *yaml.Node) Position {
 
 // remember notes where a field stands. What a mapping says itself comes before what it merges, and stays.
 func (c *checker) remember(path string, n *yaml.Node) {
-	if _, there := c.positions[path]; !there && len(path) <= maxPath {
+	if _, there := c.positions[path]; !there && len(path) <= convert.MaxPath {
 		c.positions[path] = c.at(n)
 	}
 }
 
 func (c *checker) say(n *yaml.Node, path, format string, args ...any) {
-	path = clipTo(path, maxPathInMessage)
-	if len(c.problems) < maxProblems {
+	path = convert.ClipPath(c.origin.path(path))
+	if len(c.problems) < convert.MaxProblems {
 		c.problems = append(c.problems, Problem{Position: c.at(n), Path: path, Message: fmt.Sprintf(format, args...)})
 	}
 }
@@ -61,24 +52,23 @@ func (c *checker) say(n *yaml.Node, path, format string, args ...any) {
 func (c *checker) value(n *yaml.Node, t reflect.Type, path string, depth int) any {
 	c.nodes++
 	switch {
-	case depth > maxNesting:
-		c.say(n, path, "nested more than %d deep", maxNesting)
-		c.nodes = maxNodes + 1 // an alias inside its own anchor never ends: stop here
+	case depth > convert.MaxNesting:
+		c.say(n, path, "nested more than %d deep", convert.MaxNesting)
+		c.nodes = convert.MaxNodes + 1 // an alias inside its own anchor never ends: stop here
 		return nil
-	case c.nodes == maxNodes+1:
-		c.say(n, path, "the document has more than %d values, aliases included; split it", maxNodes)
+	case c.nodes == convert.MaxNodes+1:
+		c.say(n, path, "the document has more than %d values, aliases included; split it", convert.MaxNodes)
 		return nil
-	case c.nodes > maxNodes:
+	case c.nodes > convert.MaxNodes:
 		return nil
 	}
 	if n.Kind == yaml.AliasNode {
 		return c.value(n.Alias, t, path, depth+1)
 	}
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t != nil && decodesItself(t) {
-		t = nil
+	if t != nil {
+		if t = convert.Deref(t); convert.DecodesItself(t) {
+			t = nil
+		}
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -90,11 +80,6 @@ func (c *checker) value(n *yaml.Node, t reflect.Type, path string, depth int) an
 	}
 	return nil
 }
-
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
-// decodesItself tells whether a type reads its own JSON, such as a time or a quantity.
-func decodesItself(t reflect.Type) bool { return reflect.PointerTo(t).Implements(unmarshaler) }
 
 // shape says what the entries of a mapping are: the fields of a struct, or values of one type under any key.
 type shape struct {
@@ -116,7 +101,7 @@ func (s shape) isTree() bool { return s.fields["ifYes"] != nil }
 // child is the path of an entry: as field paths are written, a.b for a field and a[b] for a key of a map.
 func (s shape) child(path, name string) string {
 	switch {
-	case len(path) > maxPath:
+	case len(path) > convert.MaxPath:
 		return path
 	case s.fields == nil:
 		return path + "[" + name + "]"
@@ -145,12 +130,30 @@ func (c *checker) mapping(n *yaml.Node, t reflect.Type, path string, depth int) 
 	case t.Kind() == reflect.Map:
 		s.elem = t.Elem()
 	case t.Kind() == reflect.Struct:
-		s.fields = fieldsOf(t)
+		s.fields = convert.Fields(t)
 	default:
 		c.say(n, path, "is a mapping, where %s is expected", expected(t))
 		return nil
 	}
-	return c.entries(n, s, path, depth)
+	out := c.entries(n, s, path, depth)
+	if s.fields != nil {
+		c.numbers(n, t, s, path, out)
+	}
+	return out
+}
+
+// numbers asks for the numbers that must be written: without one it would be 0, which may well be valid, and which
+// admission in a cluster refuses. Other fields that must be there are told by the validation of the objects.
+func (c *checker) numbers(n *yaml.Node, t reflect.Type, s shape, path string, out map[string]any) {
+	for _, name := range convert.Required(t) {
+		if kind := s.fields[name].Kind(); kind < reflect.Int || kind > reflect.Float64 {
+			continue
+		}
+		_, there := out[name]
+		if written := convert.Value(n, name); !there || written != nil && convert.IsNull(written) {
+			c.say(n, s.child(path, name), "missing; write %s", expected(s.fields[name]))
+		}
+	}
 }
 
 // entries checks the entries of a mapping. Those behind a merge key (<<) come after its own, which override them, as
@@ -194,7 +197,7 @@ func (c *checker) merge(n *yaml.Node, s shape, path string, depth int, out map[s
 		n = n.Alias
 	}
 	switch {
-	case c.nodes > maxNodes || depth > maxNesting:
+	case c.nodes > convert.MaxNodes || depth > convert.MaxNesting:
 		c.value(n, nil, path, depth) // says so
 	case n.Kind == yaml.SequenceNode:
 		for _, item := range n.Content {
@@ -220,8 +223,8 @@ func (c *checker) key(n *yaml.Node, s shape, path string) (string, bool) {
 	case n.Kind != yaml.ScalarNode:
 		c.say(n, path, "a key must be a name, not a mapping or a list")
 		return "", false
-	case len(n.Value) > maxKey:
-		c.say(n, path, "a key has at most %d characters", maxKey)
+	case len(n.Value) > convert.MaxKey:
+		c.say(n, path, "a key has at most %d characters", convert.MaxKey)
 		return "", false
 	case !isBool(n):
 		return n.Value, true
@@ -253,7 +256,7 @@ func (c *checker) sequence(n *yaml.Node, t reflect.Type, path string, depth int)
 	for i, item := range n.Content {
 		at := shape{}.child(path, strconv.Itoa(i))
 		c.remember(at, item)
-		if isNull(item) && elem != nil {
+		if convert.IsNull(item) && elem != nil {
 			c.say(item, at, "is empty; write %s, or remove it", expected(elem))
 			continue
 		}
@@ -263,6 +266,12 @@ func (c *checker) sequence(n *yaml.Node, t reflect.Type, path string, depth int)
 }
 
 func (c *checker) scalar(n *yaml.Node, t reflect.Type, path string) any {
+	if *c.text += len(n.Value); *c.text > maxText {
+		if *c.text-len(n.Value) <= maxText {
+			c.say(n, path, "the file has more than %d MiB of text, aliases included; split it", maxText>>20)
+		}
+		return nil
+	}
 	v, err := scalarValue(n)
 	if err != nil {
 		c.say(n, path, "%v", err)
@@ -293,7 +302,7 @@ func (c *checker) scalar(n *yaml.Node, t reflect.Type, path string) any {
 	}
 	switch text, isText := v.(string); {
 	case isText && (t == reflect.TypeFor[v1alpha1.RubricSource]() || t == reflect.TypeFor[v1alpha1.RubricSpec]()):
-		c.say(n, path, "is a text, where a mapping is expected; a rubric in one text is written {text: %q}", clip(text))
+		c.say(n, path, "is a text, where a mapping is expected; a rubric in one text is written {text: %q}", convert.Clip(text))
 	case t.Kind() == reflect.String && !isText:
 		c.say(n, path, "is %s, where a text is expected; put it in quotes: %q", kindOf(v), n.Value)
 	default:

@@ -17,6 +17,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/convert"
+	"github.com/mcptest/mcptest-operator/engine/convert/formats"
 	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
@@ -49,6 +51,8 @@ type document struct {
 	object any
 	// positions are where the fields stand, by field path.
 	positions map[string]Position
+	// origin is what the object was made of; nil when it stands in the file as it is.
+	origin *origin
 }
 
 // position is where a field stands, or the nearest one around it that is written down.
@@ -65,14 +69,16 @@ func (d *document) position(path string) Position {
 // parser reads the documents of one file.
 type parser struct {
 	file      string
+	format    *convert.Format // nil: as each document is recognised
+	text      int             // bytes of the scalars that were read so far
 	documents []*document
 	problems  Problems
 	notes     []string
 }
 
 // parse reads a file: YAML documents, or JSON.
-func parse(s source) *parser {
-	p := &parser{file: s.name}
+func parse(s source, format *convert.Format) *parser {
+	p := &parser{file: s.name, format: format}
 	dec := yaml.NewDecoder(bytes.NewReader(asYAML(s.data)))
 	for {
 		var doc yaml.Node
@@ -85,9 +91,25 @@ func parse(s source) *parser {
 			return p
 		}
 		if len(doc.Content) > 0 {
-			p.object(doc.Content[0])
+			p.document(doc.Content[0])
 		}
 	}
+}
+
+// document reads one document: an object, or one of another format, which is rewritten first.
+func (p *parser) document(n *yaml.Node) {
+	if convert.IsNull(n) {
+		return
+	}
+	format := p.format
+	if format == nil {
+		format = formats.Recognise(n)
+	}
+	if format == nil {
+		p.object(n)
+		return
+	}
+	p.rewrite(n, format)
 }
 
 // misplaced are the errors for which the YAML reader tells the line before the one it means.
@@ -125,30 +147,30 @@ func (p *parser) say(n *yaml.Node, path, format string, args ...any) {
 
 // object reads one object.
 func (p *parser) object(n *yaml.Node) {
-	if isNull(n) {
+	if convert.IsNull(n) {
 		return // an empty document
 	}
 	if n.Kind != yaml.MappingNode {
 		p.say(n, "", "not a manifest; write apiVersion: %s, a kind and a spec", v1alpha1.GroupVersion)
 		return
 	}
-	apiVersion, kind := entry(n, "apiVersion"), entry(n, "kind")
+	apiVersion, kind := convert.Value(n, "apiVersion"), convert.Value(n, "kind")
 	if kind == nil || kind.Kind != yaml.ScalarNode || kind.Value == "" {
-		p.say(n, "kind", "missing; write one of %s (and apiVersion: %s)", strings.Join(kindNames, ", "), v1alpha1.GroupVersion)
+		p.say(n, "kind", "missing; write one of %s (and apiVersion: %s), or the evals of another format: %s", strings.Join(kindNames, ", "), v1alpha1.GroupVersion, formatTitles())
 		return
 	}
 	version := ""
 	if apiVersion != nil {
 		version = apiVersion.Value
 	}
-	if items := entry(n, "items"); strings.HasSuffix(kind.Value, "List") && items != nil && items.Kind == yaml.SequenceNode {
+	if items := convert.Value(n, "items"); strings.HasSuffix(kind.Value, "List") && items != nil && items.Kind == yaml.SequenceNode {
 		for _, item := range items.Content { // as kubectl get -o yaml prints them
 			p.object(item)
 		}
 		return
 	}
 	if p.known(n, version, apiVersion, kind) {
-		p.decode(n, kind.Value)
+		p.decode(n, kind.Value, nil)
 	}
 }
 
@@ -163,11 +185,11 @@ func (p *parser) known(n *yaml.Node, version string, apiVersion, kind *yaml.Node
 	case ok && apiVersion == nil:
 		p.say(n, "apiVersion", "missing; write apiVersion: %s", t.apiVersion)
 	case ok && (ours || group == t.apiVersion || kind.Value != KindConfigMap && near(version)):
-		p.say(apiVersion, "apiVersion", "%q is not known; write apiVersion: %s", clip(version), t.apiVersion)
+		p.say(apiVersion, "apiVersion", "%q is not known; write apiVersion: %s", convert.Clip(version), t.apiVersion)
 	case ours:
-		p.say(kind, "kind", "unknown kind %q%s", clip(kind.Value), hintOr(kind.Value, kindNames, "; known are "+strings.Join(kindNames, ", ")))
+		p.say(kind, "kind", "unknown kind %q%s", convert.Clip(kind.Value), hintOr(kind.Value, kindNames, "; known are "+strings.Join(kindNames, ", ")))
 	default:
-		p.notes = append(p.notes, fmt.Sprintf("%s:%d: %s of %s is not read here: skipped", p.file, n.Line, clip(kind.Value), clip(version)))
+		p.notes = append(p.notes, fmt.Sprintf("%s:%d: %s of %s is not read here: skipped", p.file, n.Line, convert.Clip(kind.Value), convert.Clip(version)))
 	}
 	return false
 }
@@ -184,22 +206,12 @@ func hintOr(name string, among []string, otherwise string) string {
 	return otherwise
 }
 
-// entry is the value under a key of a mapping; nil when there is none.
-func entry(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
 // decode reads an object of a known kind strictly.
-func (p *parser) decode(n *yaml.Node, kind string) {
-	c := &checker{file: p.file, positions: make(map[string]Position)}
+func (p *parser) decode(n *yaml.Node, kind string, from *origin) {
+	c := &checker{file: p.file, text: &p.text, origin: from, positions: make(map[string]Position)}
 	v := c.value(n, kindTypes[kind].goType, "", 0)
-	if len(c.problems) > 0 {
-		p.problems = append(p.problems, c.problems...)
+	p.problems = append(p.problems, c.problems...)
+	if len(c.problems) > 0 || from.incomplete() {
 		return
 	}
 	object := reflect.New(kindTypes[kind].goType).Interface()
@@ -214,6 +226,6 @@ func (p *parser) decode(n *yaml.Node, kind string) {
 		p.say(n, "", "cannot be read as %s: %s", kind, strings.TrimPrefix(err.Error(), "json: "))
 		return
 	}
-	d := &document{Position: c.at(n), kind: kind, object: object, positions: c.positions}
+	d := &document{Position: c.at(n), kind: kind, object: object, positions: c.positions, origin: from}
 	p.documents = append(p.documents, d)
 }

@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcptest/mcptest-operator/engine/convert"
 )
 
 // Limits of what is read.
 const (
 	// MaxFileBytes bounds one file.
-	MaxFileBytes = 16 << 20
+	MaxFileBytes = convert.MaxFileBytes
 	// maxTotalBytes bounds all files together.
 	maxTotalBytes = 128 << 20
 	// maxFiles bounds how many files are read.

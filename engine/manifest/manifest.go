@@ -1,5 +1,6 @@
 // Package manifest reads Rubric, Eval, EvalRun and ConfigMap manifests from files, strictly: every problem of every file
-// is told with its line, and with what to write instead. It means by YAML what kubectl means by it.
+// is told with its line, and with what to write instead. It means by YAML what kubectl means by it. Files of other formats
+// (engine/convert) are rewritten into manifests first.
 package manifest
 
 import (
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/convert"
 	"github.com/mcptest/mcptest-operator/engine/plan"
 )
 
@@ -37,6 +39,7 @@ type Set struct {
 
 	labels    map[string]map[string]string // of evals, by name
 	documents map[objectKey]*document
+	ordered   []*document // as they stand in the files
 	problems  Problems
 }
 
@@ -47,6 +50,17 @@ type objectKey struct{ kind, name string }
 // "-", which is stdin. The error is Problems: all of them, in the order of files and lines. References from one object
 // to another are not followed: Check and Plan do.
 func Load(paths []string, stdin io.Reader) (*Set, error) {
+	return LoadOptions{}.Load(paths, stdin)
+}
+
+// LoadOptions say how files are read.
+type LoadOptions struct {
+	// Format is that of all documents. nil: manifests, and any document of a format that is recognised.
+	Format *convert.Format
+}
+
+// Load is Load with options.
+func (o LoadOptions) Load(paths []string, stdin io.Reader) (*Set, error) {
 	s := &Set{
 		Rubrics:    make(map[string]v1alpha1.RubricSpec),
 		ConfigMaps: make(map[string]map[string]string),
@@ -57,7 +71,7 @@ func Load(paths []string, stdin io.Reader) (*Set, error) {
 	s.problems = problems
 	for _, source := range sources {
 		s.Files = append(s.Files, source.name)
-		p := parse(source)
+		p := parse(source, o.Format)
 		s.problems = append(s.problems, p.problems...)
 		s.Notes = append(s.Notes, p.notes...)
 		for _, d := range p.documents {
@@ -76,14 +90,19 @@ func (s *Set) Name() string {
 	case len(s.Runs) == 1 && s.Runs[0].Name != "":
 		return s.Runs[0].Name
 	case len(s.Files) == 1 && s.Files[0] != stdinName:
-		base := filepath.Base(s.Files[0])
-		return strings.TrimSuffix(base, filepath.Ext(base))
+		return baseName(s.Files[0])
 	case len(s.Files) > 1:
 		if dir := filepath.Base(filepath.Dir(s.Files[0])); dir != "." && dir != string(filepath.Separator) {
 			return dir
 		}
 	}
 	return "local"
+}
+
+// baseName is the name of a file without its directory and its extension.
+func baseName(file string) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
 // Position is where a field of an object stands, or the nearest one around it; false for an object that is not there.
@@ -100,7 +119,14 @@ func (s *Set) say(d *document, path, format string, args ...any) {
 }
 
 func problemAt(d *document, path, format string, args ...any) Problem {
-	return Problem{Position: d.position(path), Path: path, Message: fmt.Sprintf(format, args...)}
+	return Problem{Position: d.position(path), Path: d.origin.path(path), Message: fmt.Sprintf(d.origin.words(format), args...)}
+}
+
+// invalidField is a problem that engine/plan found.
+func invalidField(d *document, path string, e *field.Error) Problem {
+	told := *e
+	told.Detail = d.origin.words(e.Detail)
+	return problemAt(d, path, "%s", fieldMessage(&told))
 }
 
 // add takes an object into the set, once it is checked.
@@ -130,7 +156,7 @@ func (s *Set) add(d *document) {
 		}
 	}
 	for _, e := range problems {
-		s.problems = append(s.problems, Problem{Position: d.position(e.Field), Path: e.Field, Message: fieldMessage(e)})
+		s.problems = append(s.problems, invalidField(d, e.Field, e))
 	}
 }
 
@@ -145,7 +171,7 @@ func (s *Set) enter(d *document, meta *metav1.ObjectMeta) bool {
 		return false
 	}
 	if problems := validation.IsDNS1123Subdomain(strings.TrimSuffix(name, "-")); len(problems) > 0 {
-		s.say(d, "metadata.name", "%q is no name for an object: write lower-case letters, digits and dashes, such as my-eval", clip(name))
+		s.say(d, "metadata.name", "%q is no name for an object: write lower-case letters, digits and dashes, such as my-eval", convert.Clip(name))
 		return false
 	}
 	if d.kind == KindEvalRun && (len(name) > maxRunName || strings.Contains(name, ".")) {
@@ -153,7 +179,7 @@ func (s *Set) enter(d *document, meta *metav1.ObjectMeta) bool {
 		return false
 	}
 	if ns := meta.Namespace; ns != "" && s.Namespace != "" && ns != s.Namespace {
-		s.say(d, "metadata.namespace", "the files hold objects of the namespaces %q and %q; load one namespace at a time", s.Namespace, clip(ns))
+		s.say(d, "metadata.namespace", "the files hold objects of the namespaces %q and %q; load one namespace at a time", s.Namespace, convert.Clip(ns))
 		return false
 	}
 	if meta.Namespace != "" {
@@ -165,6 +191,7 @@ func (s *Set) enter(d *document, meta *metav1.ObjectMeta) bool {
 		return false
 	}
 	s.documents[key] = d
+	s.ordered = append(s.ordered, d)
 	return true
 }
 

@@ -84,6 +84,14 @@ func TestProblemsHaveLinesAndSayWhatToWrite(t *testing.T) {
 			evalWith("text: x\nthreshold: high"),
 			`<stdin>:7: spec.rubric.threshold: is the text "high", where a number is expected`,
 		},
+		"a number that must be there": {
+			evalWith("criteria:\n  - name: a\n    description: b\n    examples:\n      - response: x"),
+			`<stdin>:10: spec.rubric.criteria[0].examples[0].score: missing; write a number`,
+		},
+		"a number that must be there and is empty": {
+			evalWith("text: x\nscale:\n  likert: {max: 5, min: }"),
+			`<stdin>:8: spec.rubric.scale.likert.min: missing; write a whole number`,
+		},
 		"a fraction where a whole number is expected": {
 			head + "kind: Eval\nmetadata: {name: a}\nspec:\n  rubric: {text: x}\n  judge: {jury: {size: 2.5}}",
 			`<stdin>:6: spec.judge.jury.size: 2.5 is not a whole number from -2147483647 to 2147483647`,
@@ -157,8 +165,8 @@ func TestProblemsHaveLinesAndSayWhatToWrite(t *testing.T) {
 			`<stdin>:1: apiVersion: missing; write apiVersion: eval.mcptest.dev/v1alpha1`,
 		},
 		"no kind": {
-			"evals:\n- name: x",
-			`<stdin>:1: kind: missing; write one of Rubric, Eval, EvalRun, ConfigMap (and apiVersion: eval.mcptest.dev/v1alpha1)`,
+			"eval:\n- name: x",
+			`<stdin>:1: kind: missing; write one of Rubric, Eval, EvalRun, ConfigMap (and apiVersion: eval.mcptest.dev/v1alpha1), or the evals of another format: mcptest YAML`,
 		},
 		"no manifest at all": {
 			"just text",
@@ -436,21 +444,36 @@ func TestRunOverridesTheJudge(t *testing.T) {
 	}
 }
 
+// Each directory is a set of its own, as the files of one format are.
 func TestExamplesAreValid(t *testing.T) {
-	set, err := Load([]string{"../../examples"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := set.Check(); err != nil {
-		t.Fatal(err)
-	}
-	set.Runs = nil // grade all of them
-	p, err := set.Plan(plan.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(p.Rows) < 10 {
-		t.Errorf("the examples have %d rows, want at least 10", len(p.Rows))
+	for name, test := range map[string]struct {
+		pattern string
+		rows    int
+	}{
+		"manifests":    {"../../examples/*.yaml", 10},
+		"mcptest YAML": {"../../examples/mcptest/*.yml", 19},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := filepath.Glob(test.pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := Load(files, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := set.Check(); err != nil {
+				t.Fatal(err)
+			}
+			set.Runs = nil // grade all of them
+			p, err := set.Plan(plan.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Rows) < test.rows {
+				t.Errorf("the examples have %d rows, want at least %d", len(p.Rows), test.rows)
+			}
+		})
 	}
 }
 
@@ -462,6 +485,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(`{"kind": "Eval", "apiVersion": "eval.mcptest.dev/v1alpha1", "spec": {"title": "\ud800"}}`)
 	f.Add("kind: List\nitems: [*x]")
 	f.Add("? [a]\n: b\n!!binary x: !!float .nan")
+	f.Add("evals: [{name: a, rubric: {tree: {ask: q, yes: {score: 1}, no: {score: 0}}}}]")
 	f.Add(head + "kind: EvalRun\nmetadata: {generateName: '-'}\nspec: {eval: {rubric: {ref: a}}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		set, _, err := load(text)
@@ -472,6 +496,9 @@ func FuzzLoad(f *testing.F) {
 		for _, p := range problems {
 			if strings.ContainsAny(p.Error(), "\n\r") {
 				t.Errorf("a problem on several lines: %q", p.Error())
+			}
+			if len(p.Error()) > 10000 {
+				t.Errorf("a problem of %d bytes", len(p.Error()))
 			}
 		}
 		if set != nil {

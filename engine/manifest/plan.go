@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
+	"github.com/mcptest/mcptest-operator/engine/convert"
 	"github.com/mcptest/mcptest-operator/engine/judge"
 	"github.com/mcptest/mcptest-operator/engine/nearest"
 	"github.com/mcptest/mcptest-operator/engine/plan"
@@ -48,7 +49,7 @@ func (s *Set) chosen(run *v1alpha1.EvalRun) ([]plan.NamedEval, Problems) {
 			}
 		}
 		if len(evals) == 0 {
-			return nil, Problems{problemAt(d, "spec.evalRef.name", "Eval %q is not in these files%s", clip(spec.EvalRef.Name), nearest.Hint(spec.EvalRef.Name, s.evalNames()))}
+			return nil, Problems{problemAt(d, "spec.evalRef.name", "Eval %q is not in these files%s", convert.Clip(spec.EvalRef.Name), nearest.Hint(spec.EvalRef.Name, s.evalNames()))}
 		}
 	case spec.EvalSelector != nil:
 		for _, e := range s.Evals {
@@ -146,7 +147,7 @@ func (s *Set) unresolved(e *plan.NamedEval) Problems {
 	d, spec := s.document(e)
 	rubric := func(ref, path string) {
 		if _, ok := s.Rubrics[ref]; ref != "" && !ok {
-			problems = append(problems, problemAt(d, path+".ref", "Rubric %q is not in these files%s", clip(ref), nearest.Hint(ref, slices.Collect(maps.Keys(s.Rubrics)))))
+			problems = append(problems, problemAt(d, path+".ref", "Rubric %q is not in these files%s", convert.Clip(ref), nearest.Hint(ref, slices.Collect(maps.Keys(s.Rubrics)))))
 		}
 	}
 	if e.Spec.Rubric != nil {
@@ -161,9 +162,9 @@ func (s *Set) unresolved(e *plan.NamedEval) Problems {
 	ref, path := e.Spec.ResponseFrom.ConfigMapKeyRef, spec+".responseFrom.configMapKeyRef"
 	data, ok := s.ConfigMaps[ref.Name]
 	if _, has := data[ref.Key]; !ok {
-		problems = append(problems, problemAt(d, path+".name", "ConfigMap %q is not in these files%s", clip(ref.Name), nearest.Hint(ref.Name, slices.Collect(maps.Keys(s.ConfigMaps)))))
+		problems = append(problems, problemAt(d, path+".name", "ConfigMap %q is not in these files%s", convert.Clip(ref.Name), nearest.Hint(ref.Name, slices.Collect(maps.Keys(s.ConfigMaps)))))
 	} else if !has {
-		problems = append(problems, problemAt(d, path+".key", "ConfigMap %q has no key %q%s", ref.Name, clip(ref.Key), nearest.Hint(ref.Key, slices.Collect(maps.Keys(data)))))
+		problems = append(problems, problemAt(d, path+".key", "ConfigMap %q has no key %q%s", ref.Name, convert.Clip(ref.Key), nearest.Hint(ref.Key, slices.Collect(maps.Keys(data)))))
 	}
 	return problems
 }
@@ -206,7 +207,7 @@ func (s *Set) invalid(e *plan.NamedEval) Problems {
 		var problems Problems
 		for _, p := range invalid.Problems {
 			path := spec + p.Field[min(len("spec"), len(p.Field)):]
-			problems = append(problems, Problem{Position: d.position(path), Path: path, Message: fieldMessage(p)})
+			problems = append(problems, invalidField(d, path, p))
 		}
 		return problems
 	}

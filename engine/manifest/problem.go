@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mcptest/mcptest-operator/engine/convert"
 )
 
 // Position is a place in a file. Line and Column count from 1; 0 means the file as a whole.
@@ -74,12 +76,6 @@ func (ps Problems) orNil() error {
 	return sorted
 }
 
-// maxValueInMessage is how many characters of a value a message shows, and maxPathInMessage of a path.
-const (
-	maxValueInMessage = 60
-	maxPathInMessage  = 200
-)
-
 // fieldMessage puts a problem of engine/plan into words.
 func fieldMessage(e *field.Error) string {
 	switch e.Type {
@@ -108,29 +104,12 @@ func shown(v any) string {
 	case nil:
 		return ""
 	case string:
-		text = fmt.Sprintf("%q", clip(v))
+		text = fmt.Sprintf("%q", convert.Clip(v))
 	default:
-		text = clip(fmt.Sprint(v))
+		text = convert.Clip(fmt.Sprint(v))
 		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "&") {
 			return ""
 		}
 	}
 	return text
-}
-
-// clip shortens a value to what a message shows of it.
-func clip(s string) string { return clipTo(s, maxValueInMessage) }
-
-func clipTo(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	count := 0
-	for i := range s {
-		if count == n {
-			return s[:i] + "…"
-		}
-		count++
-	}
-	return s
 }

@@ -7,9 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcptest/mcptest-operator/engine/convert"
 )
 
 // trues and falses are the plain words that YAML 1.1, and so kubectl, takes for booleans.
@@ -17,12 +18,6 @@ var (
 	trues  = []string{"true", "yes", "on", "y"}
 	falses = []string{"false", "no", "off", "n"}
 )
-
-// isPlain tells whether a scalar stands without quotes, block marks or tags.
-func isPlain(n *yaml.Node) bool {
-	const styled = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
-	return n.Kind == yaml.ScalarNode && n.Style&styled == 0
-}
 
 // inForms tells whether a word is one of the words in lower case, in upper case or with a capital.
 func inForms(word string, words []string) bool {
@@ -34,12 +29,10 @@ func inForms(word string, words []string) bool {
 }
 
 func isBool(n *yaml.Node) bool {
-	return isPlain(n) && (inForms(n.Value, trues) || inForms(n.Value, falses)) || n.ShortTag() == "!!bool"
+	return convert.IsPlain(n) && (inForms(n.Value, trues) || inForms(n.Value, falses)) || n.ShortTag() == "!!bool"
 }
 
 func isTrue(n *yaml.Node) bool { return inForms(n.Value, trues) }
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 // scalarValue is what a scalar means to kubectl: nil, a bool, an int64, uint64 or float64, or a string.
 func scalarValue(n *yaml.Node) (any, error) {
@@ -54,7 +47,7 @@ func scalarValue(n *yaml.Node) (any, error) {
 	case "!!int", "!!float":
 		var v any
 		if err := n.Decode(&v); err != nil {
-			return nil, fmt.Errorf("%q is not a number that can be read", clip(n.Value))
+			return nil, fmt.Errorf("%q is not a number that can be read", convert.Clip(n.Value))
 		}
 		switch v := v.(type) {
 		case int:
@@ -67,11 +60,11 @@ func scalarValue(n *yaml.Node) (any, error) {
 			}
 			return v, nil
 		}
-		return nil, fmt.Errorf("%q is not a number that can be read", clip(n.Value))
+		return nil, fmt.Errorf("%q is not a number that can be read", convert.Clip(n.Value))
 	case "!!binary":
 		return nil, errors.New("!!binary is not read here; write the text itself")
 	}
-	return nil, fmt.Errorf("the tag %s is not read here; remove it", clip(n.Tag))
+	return nil, fmt.Errorf("the tag %s is not read here; remove it", convert.Clip(n.Tag))
 }
 
 // kindOf names what a value is, with its article.
@@ -80,7 +73,7 @@ func kindOf(v any) string {
 	case bool:
 		return fmt.Sprintf("a boolean (%v)", v)
 	case string:
-		return fmt.Sprintf("the text %q", clip(v))
+		return fmt.Sprintf("the text %q", convert.Clip(v))
 	case nil:
 		return "empty"
 	}
@@ -89,9 +82,7 @@ func kindOf(v any) string {
 
 // expected names what a type takes, with its article.
 func expected(t reflect.Type) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = convert.Deref(t)
 	switch t.Kind() {
 	case reflect.String:
 		return "a text"
@@ -108,35 +99,4 @@ func expected(t reflect.Type) string {
 		return "a list"
 	}
 	return "a mapping"
-}
-
-var fieldCache sync.Map // reflect.Type -> map[string]reflect.Type
-
-// fieldsOf are the JSON fields of a struct with their types, those of embedded structs included.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	if known, ok := fieldCache.Load(t); ok {
-		return known.(map[string]reflect.Type)
-	}
-	fields := make(map[string]reflect.Type)
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		inner := f.Type
-		for inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		switch {
-		case name == "-" || !f.IsExported():
-		case name == "" && f.Anonymous && inner.Kind() == reflect.Struct:
-			for n, ft := range fieldsOf(inner) {
-				if _, there := fields[n]; !there {
-					fields[n] = ft
-				}
-			}
-		case name != "":
-			fields[name] = f.Type
-		}
-	}
-	fieldCache.Store(t, fields)
-	return fields
 }

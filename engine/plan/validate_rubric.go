@@ -165,6 +165,7 @@ func (v *validator) anchors(c *v1alpha1.Criterion, path *field.Path) {
 	for i, e := range c.Examples {
 		at := path.Child("examples").Index(i)
 		v.fraction(at.Child("score"), &e.Score)
+		v.required(at.Child("response"), e.Response, "write the answer that deserves this score")
 		v.maxLength(at.Child("response"), e.Response, 8192)
 	}
 	if c.Indicators != nil {

@@ -146,6 +146,7 @@ func TestCriterion(t *testing.T) {
 		"a range too long":                 {criterion(`scoreRanges: {"0": ` + long(2049) + "}"), "may not be more than 2048 bytes"},
 		"an example without a score":       {criterion("examples: [{response: r}]"), "examples[0].score: Required value"},
 		"an example without a response":    {criterion("examples: [{score: 1}]"), "examples[0].response: Required value"},
+		"an example of an empty response":  {criterion(`examples: [{response: "", score: 1}]`), "should be at least 1 chars long"},
 		"an example above 1":               {criterion("examples: [{response: r, score: 8}]"), "should be less than or equal to 1"},
 		"an example below 0":               {criterion("examples: [{response: r, score: -1}]"), "should be greater than or equal to 0"},
 		"an example too long":              {criterion("examples: [{score: 1, response: " + long(8193) + "}]"), "may not be more than 8192 bytes"},

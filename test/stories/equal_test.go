@@ -62,6 +62,29 @@ var _ = Describe("The same evals", func() {
 		Entry(nil, "tree.yaml"), Entry(nil, "evidence.yaml"), Entry(nil, "jury.yaml"), Entry(nil, "presets.yaml"),
 	)
 
+	DescribeTable("in mcptest YAML have the same report here, and converted in a cluster",
+		func(ctx SpecContext, suite string) {
+			b := newBench(ctx, byHash)
+			file := filepath.Join(repo, "examples", "mcptest", suite+".yml")
+			here := gradedHere(ctx, b, file)
+			converted := plugin(ctx, "convert", "-f", file)
+			Expect(converted.code).To(Equal(exit.OK), converted.stderr)
+			b.apply(ctx, converted.stdout)
+			there := graded(plugin(ctx, "run", "-l", "eval.mcptest.dev/suite="+suite, "-n", b.namespace, "-o", "json"))
+			Expect(cmp.Diff(here, there)).To(BeEmpty(), "-here +there")
+		},
+		Entry(nil, "rubric-eval"), Entry(nil, "forms"), Entry(nil, "criteria"), Entry(nil, "reusable"),
+		Entry(nil, "judges"), Entry(nil, "presets"), Entry(nil, "matrix"),
+	)
+
+	It("in mcptest YAML run as they are", func(ctx SpecContext) {
+		b := newBench(ctx, byHash)
+		file := filepath.Join(repo, "examples", "mcptest", "rubric-eval.yml")
+		here := gradedHere(ctx, b, file)
+		there := graded(plugin(ctx, "run", "-f", file, "-n", b.namespace, "-o", "json"))
+		Expect(cmp.Diff(here, there)).To(BeEmpty(), "-here +there")
+	})
+
 	It("with every field of the schema have the same report here and in a cluster", func(ctx SpecContext) {
 		const file = "testdata/everything.yaml"
 		manifests, err := os.ReadFile(file)

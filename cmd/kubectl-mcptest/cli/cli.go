@@ -15,11 +15,13 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/convertcmd"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/evalcmd"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/exit"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/explaincmd"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/reportcmd"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/runcmd"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/schemacmd"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/validatecmd"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/versioncmd"
 	"github.com/mcptest/mcptest-operator/engine/manifest"
@@ -66,9 +68,10 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-mcptest",
 		Short: "Grade LLM answers with rubrics, here or in a cluster",
-		Long: "Grades LLM answers with rubrics, here (eval) or in a cluster with mcptest-operator (run), and renders the reports.\n\n" +
+		Long: "Grades LLM answers with rubrics, here (eval) or in a cluster with mcptest-operator (run), and renders the reports. " +
+			"Files are Rubric and Eval manifests or mcptest YAML; convert makes manifests of the latter.\n\n" +
 			"Exit codes: 0 every row passed or was deferred; 1 a row failed or ended as an error; 2 bad input, nothing was run; " +
-			"3 not finished; 7 nothing was selected.",
+			"3 not finished; 5 the budget ran out; 7 nothing was selected.",
 		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Version:                    versioncmd.Client(),
 		SilenceErrors:              true,
@@ -82,7 +85,8 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		evalcmd.New(streams), validatecmd.New(streams), explaincmd.New(streams),
-		runcmd.New(streams), reportcmd.New(streams), versioncmd.New(streams),
+		runcmd.New(streams), reportcmd.New(streams),
+		convertcmd.New(streams), schemacmd.New(streams), versioncmd.New(streams),
 	)
 	for _, cmd := range root.Commands() {
 		if strings.Contains(cmd.Example, "%[1]s") {

@@ -47,7 +47,7 @@ func command(ctx context.Context, stdin string, args ...string) result {
 // withoutKeys takes the environment's keys away.
 func withoutKeys(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "MCPTEST_JUDGE_MODEL"} {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY", "MCPTEST_JUDGE_MODEL"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -89,7 +89,7 @@ func TestExitCodesWithoutAJudge(t *testing.T) {
 		"a problem":                              {"kind: Evl", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:1: kind: unknown kind "Evl"; did you mean "Eval"?`, "error: 1 problem"},
 		"a rubric that is missing":               {head + "kind: Eval\nmetadata: {name: a}\nspec: {rubric: {ref: r}}", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:4: spec.rubric.ref: Rubric "r" is not in these files`, ""},
 		"a model that nobody offers":             {head + "kind: Eval\nmetadata: {name: a}\nspec:\n  response: r\n  rubric: {text: x}\n  judge:\n    model: llama-9", []string{"validate", "-f", "-"}, exit.BadInput, `<stdin>:7: spec.judge: model llama-9: its name does not tell its provider: set judge.provider`, ""},
-		"a model of a matrix that nobody offers": {head + "kind: Eval\nmetadata: {name: a}\nspec:\n  response: r\n  rubric: {text: x}\n  matrix:\n    prompts: [p, q]\n    models: [gpt-5.4, gemini-9]", []string{"validate", "-f", "-"}, exit.BadInput, "<stdin>:9: spec.matrix.models: model gemini-9", "error: 1 problem\n"},
+		"a model of a matrix that nobody offers": {head + "kind: Eval\nmetadata: {name: a}\nspec:\n  response: r\n  rubric: {text: x}\n  matrix:\n    prompts: [p, q]\n    models: [gpt-5.4, llama-9]", []string{"validate", "-f", "-"}, exit.BadInput, "<stdin>:9: spec.matrix.models: model llama-9", "error: 1 problem\n"},
 		"an eval that no run chooses":            {twoEvals + "---\n" + head + "kind: Eval\nmetadata: {name: c}\nspec:\n  rubric: {ref: t, threshold: 0.9}\n---\n" + head + "kind: Rubric\nmetadata: {name: t}\nspec: {threshold: 0.3, tree: {ask: x, ifYes: {score: 0.5}, ifNo: {score: 0}}}\n---\n" + head + "kind: EvalRun\nmetadata: {name: r}\nspec: {evalRef: {name: good}}", []string{"validate", "-f", "-"}, exit.BadInput, "no candidate could pass", ""},
 		"a file without -f":                      {"", []string{"validate", "a.yaml", "b.yaml"}, exit.BadInput, "", "validate takes no arguments; name files with -f, as in kubectl mcptest validate -f a.yaml -f b.yaml"},
 		"eval without -f":                        {"", []string{"eval", "a.yaml"}, exit.BadInput, "", "as in kubectl mcptest eval -f a.yaml"},

@@ -58,7 +58,7 @@ func newCommand(o *Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval -f FILE|DIR|-",
 		Short: "Grade evals here, without a cluster",
-		Long: "Grades the evals in manifests on this machine, with the engine that the operator uses, and prints the report. " +
+		Long: "Grades the evals in manifests or mcptest YAML on this machine, with the engine that the operator uses, and prints the report. " +
 			"An EvalRun among the manifests chooses which evals are graded; without one all are.\n\n" +
 			"The judges' keys come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY, each with its ..._BASE_URL; " +
 			"MCPTEST_JUDGE_MODEL names the judge of evals that name none. Without a key rows are deferred: they count as passed, " +

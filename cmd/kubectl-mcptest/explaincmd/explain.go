@@ -14,6 +14,7 @@ import (
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/cluster"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/exit"
+	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/output"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/projection"
 	"github.com/mcptest/mcptest-operator/engine/judge"
@@ -28,6 +29,7 @@ type Options struct {
 	Kube       *genericclioptions.ConfigFlags
 	Files      output.Paths
 	JudgeModel string
+	Prices     money.PriceFile
 
 	eval string
 }
@@ -50,6 +52,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	o.Files.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.JudgeModel, "judge-model", "", "Judge with this model instead of the evals' own.")
+	o.Prices.AddFlag(cmd.Flags())
 	o.Kube.AddFlags(cmd.Flags())
 	return cmd
 }
@@ -67,13 +70,20 @@ func (o *Options) Complete(args []string) error {
 
 // Run prints the plan.
 func (o *Options) Run(ctx context.Context) error {
+	prices, err := o.Prices.Load()
+	if err != nil {
+		return err
+	}
 	options := plan.Options{JudgeModel: v1alpha1.ModelName(o.JudgeModel)}
 	if o.eval != "" {
-		return o.fromCluster(ctx, options)
+		return o.fromCluster(ctx, options, prices)
 	}
 	set, err := manifest.Load(o.Files, o.In)
 	if err != nil {
 		return err
+	}
+	for _, note := range set.Notes {
+		fmt.Fprintln(o.ErrOut, "note:", note)
 	}
 	p, err := set.Plan(options)
 	if err != nil {
@@ -83,11 +93,11 @@ func (o *Options) Run(ctx context.Context) error {
 		return exit.With(exit.NothingSelected, errors.New("the files hold no Eval"))
 	}
 	_, env := providers.FromEnv(os.Getenv, nil)
-	return projection.Write(o.Out, projection.Of(p, env, judge.DefaultPrices()), projection.KeysLocal)
+	return projection.Write(o.Out, projection.Of(p, env, prices), projection.KeysLocal)
 }
 
 // fromCluster plans an Eval of the cluster, whose keys are in a Secret that is not read.
-func (o *Options) fromCluster(ctx context.Context, options plan.Options) error {
+func (o *Options) fromCluster(ctx context.Context, options plan.Options, prices judge.Prices) error {
 	client, err := cluster.New(o.Kube)
 	if err != nil {
 		return err
@@ -104,5 +114,5 @@ func (o *Options) fromCluster(ctx context.Context, options plan.Options) error {
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	return projection.Write(o.Out, projection.Of(p, projection.AllKeys(), judge.DefaultPrices()), projection.KeysCluster)
+	return projection.Write(o.Out, projection.Of(p, projection.AllKeys(), prices), projection.KeysCluster)
 }

@@ -129,7 +129,7 @@ func (p *Paths) Type() string { return "FILE|DIR|-" }
 
 // AddFlags adds -f, --filename and, because mcptest has it, --config.
 func (p *Paths) AddFlags(flags *pflag.FlagSet) {
-	flags.VarP(p, "filename", "f", "Manifests: a file, a directory, or - for standard input. May be repeated.")
+	flags.VarP(p, "filename", "f", "Manifests or mcptest YAML: a file, a directory, or - for standard input. May be repeated.")
 	flags.Var(p, "config", "The same as --filename.")
 }
 

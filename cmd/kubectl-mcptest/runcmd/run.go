@@ -47,7 +47,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run EVAL | -l SELECTOR | -f FILE",
 		Short: "Run evals in the cluster, and wait for the report",
-		Long: "Makes an EvalRun, follows it until it ended, prints its report and ends with its verdict. With -f the evals in the files are run as they are, " +
+		Long: "Makes an EvalRun, follows it until it ended, prints its report and ends with its verdict. With -f the evals in the files, manifests or mcptest YAML, are run as they are, " +
 			"each in an EvalRun of its own; nothing else of the files is applied, and Rubrics that they lack are those of the cluster.\n\n" +
 			"Ctrl-C leaves the run alone; it goes on in the cluster.",
 		Example: "  # Run an Eval of the cluster\n  %[1]s run release-summary\n\n  # Run all Evals with a label, and do not wait\n  %[1]s run -l team=docs --watch=false\n\n" +

@@ -1,4 +1,4 @@
-// Package validatecmd is `kubectl mcptest validate`: it reads manifests and says what is wrong with them.
+// Package validatecmd is `kubectl mcptest validate`: it reads files of evals and says what is wrong with them.
 package validatecmd
 
 import (
@@ -25,8 +25,8 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &Options{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE|DIR|-",
-		Short: "Check manifests without running them",
-		Long: "Loads Rubric, Eval, EvalRun and ConfigMap manifests, follows their references and checks everything that a cluster " +
+		Short: "Check files without running them",
+		Long: "Loads Rubric, Eval, EvalRun and ConfigMap manifests, or mcptest YAML, follows their references and checks everything that a cluster " +
 			"would check, and more. Prints one line a problem: the file and line, what is wrong, and what to write instead.",
 		Example: "  # Check a file\n  %[1]s validate -f evals.yaml\n\n  # Check all manifests in a directory and below it\n  %[1]s validate -f evals/\n\n" +
 			"  # Check what a template prints\n  helm template . | %[1]s validate -f -",
