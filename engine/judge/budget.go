@@ -105,15 +105,15 @@ func neverBilled(err error) bool {
 	return errors.Is(err, ErrStopped) || errors.As(err, &status) || errors.As(err, &network) && network.Op == "dial"
 }
 
-// estimate guesses the tokens of a request, as EstimateTokens does of the first one of a question. The part that never
+// estimate guesses the tokens of a request, as an Estimator does of the first one of a question. The part that never
 // changes is counted once.
 func (c *conversation) estimate(r *Request) (input, output int) {
 	if c.promptTokens == 0 {
-		c.promptTokens = tokensOf(r.System, r.Prefix, r.Question) + overheadTokens
+		c.promptTokens = lengthOf(r.System, r.Prefix, r.Question).tokens() + overheadTokens
 	}
 	input = c.promptTokens
 	for _, t := range r.Turns {
-		input += tokensOf(t.Answer.Text, t.Complaint)
+		input += lengthOf(t.Answer.Text, t.Complaint).tokens()
 	}
 	return input, verdictTokens
 }

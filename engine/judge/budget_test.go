@@ -161,7 +161,7 @@ func TestS42TheEstimateIsReservedBeforeTheCall(t *testing.T) {
 		if err == nil {
 			t.Fatal("three invalid verdicts are no error")
 		}
-		input, output := EstimateTokens(question)
+		input, output := NewEstimator(question).Tokens(question)
 		want := (float64(input)*1 + float64(output)*10) / 1e6
 		if len(l.reserved) != 3 || math.Abs(l.reserved[0]-want) > 1e-12 {
 			t.Errorf("reserved %v, want %v for the first of 3", l.reserved, want)
@@ -214,7 +214,7 @@ func TestS42TheOvershootIsThatOfTheCallsInFlight(t *testing.T) {
 			time.Sleep(time.Second) // virtual
 			return Response{Answer: Answer{Text: valid, Structured: true}, Tokens: Tokens{Output: 5000}}, nil
 		})
-		input, output := EstimateTokens(question)
+		input, output := NewEstimator(question).Tokens(question)
 		estimate, actual := (float64(input)+float64(output)*10)/1e6, 5000*10/1e6
 		limit := 3*actual + 2.5*estimate
 		j := newJudge(t, c, func(o *Options) { o.Concurrency, o.Budget = slots, NewPurse(limit) })

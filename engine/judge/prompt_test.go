@@ -176,10 +176,13 @@ func TestTemperatureIsZeroUnlessSet(t *testing.T) {
 	}
 }
 
-func TestEstimateTokens(t *testing.T) {
-	small, out := EstimateTokens(Question{Ask: "x", Candidate: "a"})
-	large, _ := EstimateTokens(Question{Ask: "x", Candidate: strings.Repeat("word ", 400)})
-	cjk, _ := EstimateTokens(Question{Ask: "x", Candidate: strings.Repeat("字", 400)})
+// estimated is what a call for one question alone is estimated to take.
+func estimated(q Question) (input, output int) { return NewEstimator(q).Tokens(q) }
+
+func TestEstimator(t *testing.T) {
+	small, out := estimated(Question{Ask: "x", Candidate: "a"})
+	large, _ := estimated(Question{Ask: "x", Candidate: strings.Repeat("word ", 400)})
+	cjk, _ := estimated(Question{Ask: "x", Candidate: strings.Repeat("字", 400)})
 	if d := large - small; d != 500 {
 		t.Errorf("2000 ASCII bytes more are %d tokens more, want 500", d)
 	}

@@ -72,9 +72,10 @@ func of(r plan.Row, env judge.Env, prices judge.Prices) Row {
 		return out
 	}
 	out.Models, out.Calls = models, r.Calls
+	estimator := judge.NewEstimator(judge.Question{Prompt: r.Spec.Prompt, Context: r.Spec.Context, Candidate: *r.Spec.Response})
 	for member := range rubric.Members(r.Spec.Judge) {
 		m := models[min(member, len(models)-1)]
-		cost, priced := costOf(&r.Spec, m.Name, prices)
+		cost, priced := costOf(&r.Spec, estimator, m.Name, prices)
 		out.CostUSD += cost
 		if !priced && !slices.Contains(out.Unpriced, m.Name) {
 			out.Unpriced = append(out.Unpriced, m.Name)
@@ -93,10 +94,9 @@ func AllKeys() judge.Env {
 }
 
 // costOf is what one member would cost, and whether its model has a price.
-func costOf(spec *v1alpha1.EvalSpec, model string, prices judge.Prices) (usd float64, priced bool) {
+func costOf(spec *v1alpha1.EvalSpec, estimator judge.Estimator, model string, prices judge.Prices) (usd float64, priced bool) {
 	ask := func(q judge.Question) float64 {
-		q.Prompt, q.Context, q.Candidate = spec.Prompt, spec.Context, *spec.Response
-		input, output := judge.EstimateTokens(q)
+		input, output := estimator.Tokens(q)
 		cost, ok := prices.Estimate(model, input, output)
 		priced = ok
 		return cost
