@@ -132,7 +132,7 @@ type Report struct {
 // +kubebuilder:validation:Enum=BudgetExceeded
 type RowReason string
 
-// RowBudgetExceeded: the budget ran out before the row was judged; it ends as Error (S-42).
+// RowBudgetExceeded says that the budget ran out before the row was judged; it ends as Error (S-42).
 const RowBudgetExceeded RowReason = "BudgetExceeded"
 
 // Candidate says what was graded.

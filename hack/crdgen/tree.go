@@ -79,7 +79,7 @@ func unrollTree(root *apiextensionsv1.JSONSchemaProps) {
 		p.Description = ""
 		bare.Properties[name] = p
 	}
-	next := branches(inner, bare, v1alpha1.MaxTreeDepth-1)
+	next := grow(inner, branches(bare, v1alpha1.MaxTreeDepth-2))
 	root.Properties["ifYes"] = described(next, yes)
 	root.Properties["ifNo"] = described(next, no)
 
@@ -91,14 +91,17 @@ func unrollTree(root *apiextensionsv1.JSONSchemaProps) {
 	}, root.XValidations...)
 }
 
-// branches returns the schema of a node under which at most so many questions follow, itself included; the nodes under
-// it are like deeper.
-func branches(node, deeper *apiextensionsv1.JSONSchemaProps, questions int) *apiextensionsv1.JSONSchemaProps {
+// branches returns the schema of a node under which at most so many questions follow, itself included.
+func branches(node *apiextensionsv1.JSONSchemaProps, questions int) *apiextensionsv1.JSONSchemaProps {
 	if questions == 0 {
 		return lastLeaf(node)
 	}
+	return grow(node, branches(node, questions-1))
+}
+
+// grow returns a node with next on both of its ways.
+func grow(node, next *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	out := node.DeepCopy()
-	next := branches(deeper, deeper, questions-1)
 	out.Properties["ifYes"] = described(next, node.Properties["ifYes"].Description)
 	out.Properties["ifNo"] = described(next, node.Properties["ifNo"].Description)
 	return out

@@ -29,7 +29,7 @@ func evals(n int, judge string) string {
 }
 
 // graded runs `eval -f - -o json` with more arguments against a stand-in judge.
-func graded(t *testing.T, stdin string, args ...string) (*v1alpha1.RunReport, string, error, *fakejudge.Server) {
+func graded(t *testing.T, stdin string, args ...string) (*v1alpha1.RunReport, string, *fakejudge.Server, error) {
 	t.Helper()
 	rules, err := fakejudge.ParseRules([]byte("default: {score: 0.9, reason: It is fine.}"))
 	if err != nil {
@@ -52,16 +52,16 @@ func graded(t *testing.T, stdin string, args ...string) (*v1alpha1.RunReport, st
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 	}
-	return report, errOut.String(), err, judge
+	return report, errOut.String(), judge, err
 }
 
 func TestS42ABudgetStopsALocalRun(t *testing.T) {
-	whole, _, err, _ := graded(t, evals(40, "model: gpt-5.4-mini"))
+	whole, _, _, err := graded(t, evals(40, "model: gpt-5.4-mini"))
 	if err != nil || whole.Summary.Passed+whole.Summary.Failed != 40 || whole.Summary.CostUSD <= 0 {
 		t.Fatalf("%v, %+v", err, whole.Summary)
 	}
 	half := whole.Summary.CostUSD / 2
-	cut, said, err, judge := graded(t, evals(40, "model: gpt-5.4-mini"), "--max-cost", fmt.Sprint(half), "--concurrency", "4")
+	cut, said, judge, err := graded(t, evals(40, "model: gpt-5.4-mini"), "--max-cost", fmt.Sprint(half), "--concurrency", "4")
 	if exit.Code(err) != exit.BudgetExceeded || !strings.Contains(err.Error(), "the budget ran out") {
 		t.Errorf("exit code %d, %v", exit.Code(err), err)
 	}
@@ -90,7 +90,7 @@ func TestS42ABudgetStopsALocalRun(t *testing.T) {
 }
 
 func TestS42ABudgetThatSuffices(t *testing.T) {
-	report, said, err, _ := graded(t, evals(4, "model: gpt-5.4-mini"), "--max-cost", "$5")
+	report, said, _, err := graded(t, evals(4, "model: gpt-5.4-mini"), "--max-cost", "$5")
 	if err != nil || report.Summary.Errored != 0 || !strings.Contains(said, "the budget is $5.00") {
 		t.Errorf("%v, %+v\n%s", err, report.Summary, said)
 	}
@@ -98,7 +98,7 @@ func TestS42ABudgetThatSuffices(t *testing.T) {
 
 func TestS42AModelWithoutAPriceIsRefused(t *testing.T) {
 	unpriced := evals(1, "model: llama-9, provider: openai")
-	_, _, err, judge := graded(t, unpriced, "--max-cost", "1")
+	_, _, judge, err := graded(t, unpriced, "--max-cost", "1")
 	if exit.Code(err) != exit.BadInput || !strings.Contains(err.Error(), "the model llama-9 has no known price") || !strings.Contains(err.Error(), "--prices") {
 		t.Errorf("exit code %d, %v", exit.Code(err), err)
 	}
@@ -109,7 +109,7 @@ func TestS42AModelWithoutAPriceIsRefused(t *testing.T) {
 	if err := os.WriteFile(prices, []byte("models: {llama-9: {input: 1, output: 5}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	report, _, err, _ := graded(t, unpriced, "--max-cost", "1", "--prices", prices)
+	report, _, _, err := graded(t, unpriced, "--max-cost", "1", "--prices", prices)
 	if err != nil || report.Summary.CostUSD <= 0 || report.Summary.UnpricedCalls != 0 {
 		t.Errorf("with a price: %v, %+v", err, report.Summary)
 	}
@@ -120,14 +120,14 @@ func TestTheBudgetOfAnEvalRunCounts(t *testing.T) {
 		return "---\n" + head + "kind: EvalRun\nmetadata: {name: " + name + "}\nspec: {evalRef: {name: e00}" + spec + "}\n"
 	}
 	one := evals(1, "model: gpt-5.4-mini")
-	_, _, err, _ := graded(t, one+run("r", ", maxCost: 0.0000001"))
+	_, _, _, err := graded(t, one+run("r", ", maxCost: 0.0000001"))
 	if exit.Code(err) != exit.BudgetExceeded {
 		t.Errorf("maxCost of the EvalRun: exit code %d, %v", exit.Code(err), err)
 	}
-	if _, _, err, _ = graded(t, one+run("r", ", maxCost: 0.0000001"), "--max-cost", "1"); err != nil {
+	if _, _, _, err = graded(t, one+run("r", ", maxCost: 0.0000001"), "--max-cost", "1"); err != nil {
 		t.Errorf("--max-cost comes before it: %v", err)
 	}
-	_, _, err, _ = graded(t, one+run("r", ", maxCost: 1")+run("s", ""))
+	_, _, _, err = graded(t, one+run("r", ", maxCost: 1")+run("s", ""))
 	if exit.Code(err) != exit.BadInput || !strings.Contains(err.Error(), "--max-cost") {
 		t.Errorf("several EvalRuns: exit code %d, %v", exit.Code(err), err)
 	}
@@ -145,7 +145,7 @@ func TestFlagsOfMoney(t *testing.T) {
 		"no price file":     {[]string{"--prices", "no/such/file"}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, _, err, _ := graded(t, evals(1, ""), tc.args...); exit.Code(err) != exit.BadInput || !strings.Contains(err.Error(), tc.says) {
+			if _, _, _, err := graded(t, evals(1, ""), tc.args...); exit.Code(err) != exit.BadInput || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("exit code %d, %v", exit.Code(err), err)
 			}
 		})

@@ -58,7 +58,7 @@ func measure(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	fmt.Println("| rows x criteria | judge | calls at once | wall | floor | above it | CPU a call | memory peak |")
 	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|")
 	for _, l := range []load{
