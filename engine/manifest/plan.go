@@ -176,23 +176,25 @@ func (s *Set) Plan(o plan.Options) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.JudgeModel == "" {
+		o.JudgeModel, err = s.judgeModel()
+	}
+	var p *plan.Plan
+	if err == nil {
+		if p, err = plan.Make(evals, s.Catalog(), o); err == nil {
+			return p, nil
+		}
+		err = Problems{{Position: Position{File: s.Files[0]}, Message: err.Error()}}
+	}
+	// The plan tells of one problem, and does not know lines: those of each eval come first.
 	var problems Problems
 	for i := range evals {
 		problems = append(problems, s.invalid(&evals[i])...)
 	}
-	if err := problems.orNil(); err != nil {
-		return nil, err
+	if len(problems) > 0 {
+		return nil, problems.orNil()
 	}
-	if o.JudgeModel == "" {
-		if o.JudgeModel, err = s.judgeModel(); err != nil {
-			return nil, err
-		}
-	}
-	p, err := plan.Make(evals, s.Catalog(), o)
-	if err != nil {
-		return nil, Problems{{Position: Position{File: s.Files[0]}, Message: err.Error()}}
-	}
-	return p, nil
+	return nil, err
 }
 
 // invalid is what is wrong with an eval once its references are followed.
