@@ -13,45 +13,86 @@ var ErrBudgetExceeded = errors.New("the budget is used up")
 
 // Budget bounds what calls cost together (S-42). It is safe for concurrent use.
 type Budget interface {
-	// Reserve takes what a call is estimated to cost, in US dollars, out of the budget, before the call is made. The
-	// error is ErrBudgetExceeded when it does not fit, for this call and for all after it, or that of the context.
+	// Reserve takes what a call is estimated to cost, in US dollars, out of the budget, before the call is made. It may
+	// wait for calls under way. The error is ErrBudgetExceeded when the call does not fit, for it and for all after it, or
+	// that of the context.
 	Reserve(ctx context.Context, usd float64) error
 	// Settle puts what the call did cost in the place of what was reserved for it. It is called once for each Reserve
 	// that succeeded.
 	Settle(reserved, cost float64)
 }
 
-// Purse is the Budget of one process.
+// Purse is the Budget of one process. A call that does not fit waits while others are under way, which may cost less than
+// was reserved for them; the budget is used up when a call does not fit and none is under way, or would not fit beside what
+// was spent alone.
 type Purse struct {
-	mu sync.Mutex
-	// taken is what was spent, and what is reserved for calls under way.
-	limit, taken float64
-	exhausted    bool
+	mu              sync.Mutex
+	limit           float64
+	spent, reserved float64
+	underWay        int // reservations that were not settled yet
+	exhausted       bool
+	// changed is closed, and replaced, when a call that waits should look again.
+	changed chan struct{}
 }
 
 // NewPurse returns a Budget of so many US dollars.
-func NewPurse(usd float64) *Purse { return &Purse{limit: usd} }
+func NewPurse(usd float64) *Purse {
+	return &Purse{limit: usd + budgetSlack, changed: make(chan struct{})}
+}
 
 // budgetSlack forgives the rounding of sums of binary fractions: a billionth of a dollar.
 const budgetSlack = 1e-9
 
 // Reserve implements Budget.
-func (p *Purse) Reserve(_ context.Context, usd float64) error {
+func (p *Purse) Reserve(ctx context.Context, usd float64) error {
+	for {
+		wait, err := p.try(usd)
+		if wait == nil {
+			return err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// try reserves; or it returns what to wait for, when that may help.
+func (p *Purse) try(usd float64) (wait <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.exhausted || p.taken+usd > p.limit+budgetSlack {
-		p.exhausted = true
-		return ErrBudgetExceeded
+	switch {
+	case p.exhausted:
+		return nil, ErrBudgetExceeded
+	case p.spent+p.reserved+usd <= p.limit:
+		p.reserved += usd
+		p.underWay++
+		return nil, nil
+	case p.underWay > 0 && p.spent+usd <= p.limit:
+		return p.changed, nil
 	}
-	p.taken += usd
-	return nil
+	p.exhausted = true
+	p.wake()
+	return nil, ErrBudgetExceeded
 }
 
 // Settle implements Budget.
 func (p *Purse) Settle(reserved, cost float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.taken += cost - reserved
+	p.spent += cost
+	p.reserved -= reserved
+	if p.underWay--; p.underWay == 0 {
+		p.reserved = 0 // and nothing of what sums of binary fractions leave
+	}
+	p.wake()
+}
+
+// wake has every call that waits look again.
+func (p *Purse) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 // UnpricedError says that a model cannot be asked within a budget, because nobody knows what it costs.

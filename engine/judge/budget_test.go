@@ -27,12 +27,12 @@ func TestS42Purse(t *testing.T) {
 	}
 	tests := map[string][]move{
 		"S-42 what fits is given":                        {{reserve: 0.4}, {reserve: 0.6}},
-		"S-42 what is reserved counts":                   {{reserve: 0.6}, {reserve: 0.5, refused: true}},
+		"S-42 what is reserved counts":                   {{reserve: 0.6}, {reserve: 1.1, refused: true}},
 		"S-42 what was spent counts":                     {{reserve: 0.6}, {settle: 0.6, costs: 0.9}, {reserve: 0.2, refused: true}},
 		"S-42 what was not spent is free again":          {{reserve: 0.9}, {settle: 0.9, costs: 0.1}, {reserve: 0.9}},
 		"S-42 a call that cost nothing gives all back":   {{reserve: 1}, {settle: 1}, {reserve: 1}},
 		"S-42 a call may cost more than its estimate":    {{reserve: 0.9}, {settle: 0.9, costs: 1.5}, {reserve: 0, refused: true}},
-		"S-42 after one that did not fit no call starts": {{reserve: 0.9}, {reserve: 0.2, refused: true}, {reserve: 0.05, refused: true}, {settle: 0.9}, {reserve: 0.05, refused: true}},
+		"S-42 after one that did not fit no call starts": {{reserve: 0.9}, {settle: 0.9, costs: 0.9}, {reserve: 0.2, refused: true}, {reserve: 0.05, refused: true}},
 	}
 	for name, moves := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,26 +57,65 @@ func TestS42ABudgetIsSpentToTheLastCent(t *testing.T) {
 			t.Errorf("%v of 0.3: %v", usd, err)
 		}
 	}
+	p.Settle(0.1, 0.1)
+	p.Settle(0.2, 0.2)
 	if err := p.Reserve(t.Context(), 0.000001); !errors.Is(err, ErrBudgetExceeded) {
 		t.Errorf("a millionth more: error = %v", err)
 	}
 }
 
-func TestS42ManyReserveAtOnceAndOnlyWhatFitsIsGiven(t *testing.T) {
-	p := NewPurse(1)
-	var given atomic.Int32
-	var wg sync.WaitGroup
-	for range 64 {
-		wg.Go(func() {
-			if p.Reserve(t.Context(), 0.1) == nil {
-				given.Add(1)
-			}
+func TestS42ACallThatDoesNotFitWaitsForThoseUnderWay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		calls int
+		cost  float64 // of each; 0.3 is reserved
+		given int32
+	}{
+		"S-42 calls that cost less leave room":            {20, 0.045, 16}, // 0.72 is spent then, and 0.3 more would not fit
+		"S-42 calls as dear as their estimate leave none": {20, 0.3, 3},
+		"S-42 dearer calls leave none":                    {20, 0.5, 3},
+		"S-42 calls that cost nothing leave all":          {20, 0, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := NewPurse(1)
+				var given atomic.Int32
+				var wg sync.WaitGroup
+				for range tc.calls {
+					wg.Go(func() {
+						err := p.Reserve(t.Context(), 0.3)
+						if errors.Is(err, ErrBudgetExceeded) {
+							return
+						}
+						given.Add(1)
+						time.Sleep(time.Second) // virtual
+						p.Settle(0.3, tc.cost)
+					})
+				}
+				wg.Wait()
+				if given.Load() != tc.given {
+					t.Errorf("%d calls were made, want %d", given.Load(), tc.given)
+				}
+			})
 		})
 	}
-	wg.Wait()
-	if given.Load() != 10 {
-		t.Errorf("%d tenths of a budget were given, want 10", given.Load())
-	}
+}
+
+func TestS42WhoWaitsCanBeStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPurse(1)
+		if err := p.Reserve(t.Context(), 0.9); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.Reserve(ctx, 0.9); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error = %v, want that of the context", err)
+		}
+		p.Settle(0.9, 0.05)
+		if err := p.Reserve(t.Context(), 0.9); err != nil {
+			t.Errorf("who gave up keeps nothing: %v", err)
+		}
+	})
 }
 
 // ledger is a budget that writes down what happens, and refuses from a number of calls on.

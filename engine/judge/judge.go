@@ -75,7 +75,7 @@ type modelKey struct {
 
 // New returns a Judge.
 func New(o Options) *Judge {
-	if o.Prices.models == nil {
+	if o.Prices.Empty() {
 		o.Prices = DefaultPrices()
 	}
 	if o.Concurrency <= 0 {

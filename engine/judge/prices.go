@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,8 +24,11 @@ var defaultPriceFile []byte
 
 // Prices says what calls to models cost. The zero value prices nothing. It is safe for concurrent use.
 type Prices struct {
-	models map[string]price
+	lists []priceList // the first one that knows a model counts
 }
+
+// priceList holds prices by the names of models, or by patterns of them.
+type priceList map[string]price
 
 // price is what a million tokens cost, in US dollars.
 type price struct {
@@ -35,8 +40,8 @@ type price struct {
 
 // rates are US dollars per million tokens.
 type rates struct {
-	Input  float64 `json:"input"`
-	Output float64 `json:"output"`
+	Input  *float64 `json:"input"`
+	Output *float64 `json:"output"`
 	// CacheRead and CacheWrite default to Input.
 	CacheRead  *float64 `json:"cacheRead,omitempty"`
 	CacheWrite *float64 `json:"cacheWrite,omitempty"`
@@ -65,9 +70,9 @@ func LoadPrices(r io.Reader) (Prices, error) {
 		return Prices{}, errors.New("read prices: the file is longer than 1 MiB")
 	}
 	var file struct {
-		Updated string           `json:"updated"`
-		Sources []string         `json:"sources"`
-		Models  map[string]price `json:"models"`
+		Updated string    `json:"updated"`
+		Sources []string  `json:"sources"`
+		Models  priceList `json:"models"`
 	}
 	if err := yaml.UnmarshalStrict(data, &file); err != nil {
 		return Prices{}, fmt.Errorf("read prices: %w", err)
@@ -75,12 +80,23 @@ func LoadPrices(r io.Reader) (Prices, error) {
 	if len(file.Models) == 0 {
 		return Prices{}, errors.New("read prices: no models: write, for example, models: {my-model: {input: 1, output: 5}}")
 	}
-	for name, p := range file.Models {
-		if err := p.check(); err != nil {
-			return Prices{}, fmt.Errorf("read prices: model %s: %w", name, err)
+	if err := file.Models.check(); err != nil {
+		return Prices{}, fmt.Errorf("read prices: %w", err)
+	}
+	return Prices{lists: []priceList{file.Models}}, nil
+}
+
+// check refuses names that match no model, and prices that cannot be meant.
+func (l priceList) check() error {
+	for _, name := range slices.Sorted(maps.Keys(l)) {
+		if strings.Contains(strings.TrimSuffix(name, "*"), "*") {
+			return fmt.Errorf("model %s: a * stands for the rest of a name, and at its end only", name)
+		}
+		if err := l[name].check(); err != nil {
+			return fmt.Errorf("model %s: %w", name, err)
 		}
 	}
-	return Prices{models: file.Models}, nil
+	return nil
 }
 
 // check refuses prices that cannot be meant.
@@ -98,7 +114,10 @@ func (p price) check() error {
 }
 
 func (r rates) check() error {
-	for _, usd := range []*float64{&r.Input, &r.Output, r.CacheRead, r.CacheWrite} {
+	if r.Input == nil || r.Output == nil {
+		return errors.New("input and output are needed, as in {input: 1, output: 5}; 0 is a price too")
+	}
+	for _, usd := range []*float64{r.Input, r.Output, r.CacheRead, r.CacheWrite} {
 		if usd != nil && (*usd < 0 || math.IsInf(*usd, 0) || math.IsNaN(*usd)) {
 			return fmt.Errorf("%v is no price: write US dollars per million tokens, 0 or more", *usd)
 		}
@@ -106,38 +125,29 @@ func (r rates) check() error {
 	return nil
 }
 
-// MarshalJSON writes the models by name. The zero value is written as null.
-func (p Prices) MarshalJSON() ([]byte, error) { return json.Marshal(p.models) }
+// MarshalJSON writes the price lists, the one that counts first.
+func (p Prices) MarshalJSON() ([]byte, error) { return json.Marshal(p.lists) }
 
 // UnmarshalJSON reads what MarshalJSON wrote, and checks it as LoadPrices does.
 func (p *Prices) UnmarshalJSON(data []byte) error {
-	var models map[string]price
-	if err := json.Unmarshal(data, &models); err != nil {
+	var lists []priceList
+	if err := json.Unmarshal(data, &lists); err != nil {
 		return err
 	}
-	for name, m := range models {
-		if err := m.check(); err != nil {
-			return fmt.Errorf("price of %s: %w", name, err)
+	for _, list := range lists {
+		if err := list.check(); err != nil {
+			return err
 		}
 	}
-	p.models = models
+	p.lists = lists
 	return nil
 }
 
 // Empty tells whether no model has a price.
-func (p Prices) Empty() bool { return len(p.models) == 0 }
+func (p Prices) Empty() bool { return len(p.lists) == 0 }
 
-// With returns p with the models of q added; where both name a model, q counts.
-func (p Prices) With(q Prices) Prices {
-	models := make(map[string]price, len(p.models)+len(q.models))
-	for name, m := range p.models {
-		models[name] = m
-	}
-	for name, m := range q.models {
-		models[name] = m
-	}
-	return Prices{models: models}
-}
+// With returns p with the prices of q before it: what q has a price for, also by a pattern, counts.
+func (p Prices) With(q Prices) Prices { return Prices{lists: slices.Concat(q.lists, p.lists)} }
 
 // Cost returns what a call costs, in US dollars, and whether the model has a price; without one it is 0.
 func (p Prices) Cost(model string, t Tokens) (usd float64, ok bool) {
@@ -150,8 +160,8 @@ func (p Prices) Cost(model string, t Tokens) (usd float64, ok bool) {
 		r = *m.LongPrompt
 	}
 	fresh := max(0, t.Input-t.CacheRead-t.CacheWrite)
-	total := float64(fresh)*r.Input + float64(t.Output)*r.Output +
-		float64(t.CacheRead)*orElse(r.CacheRead, r.Input) + float64(t.CacheWrite)*orElse(r.CacheWrite, r.Input)
+	total := float64(fresh)**r.Input + float64(t.Output)**r.Output +
+		float64(t.CacheRead)*orElse(r.CacheRead, *r.Input) + float64(t.CacheWrite)*orElse(r.CacheWrite, *r.Input)
 	return total / 1e6, true
 }
 
@@ -161,11 +171,21 @@ func (p Prices) Estimate(model string, input, output int) (usd float64, ok bool)
 	return p.Cost(model, Tokens{Input: int64(input), Output: int64(output)})
 }
 
-// find returns the price under the longest key that matches a model.
+// find returns the price of a model in the first list that has one.
 func (p Prices) find(model string) (price, bool) {
+	for _, list := range p.lists {
+		if m, ok := list.find(model); ok {
+			return m, true
+		}
+	}
+	return price{}, false
+}
+
+// find returns the price under the longest key that matches a model.
+func (l priceList) find(model string) (price, bool) {
 	var best price
 	longest := -1
-	for key, m := range p.models {
+	for key, m := range l {
 		prefix, any := strings.CutSuffix(key, "*")
 		rest, ok := strings.CutPrefix(model, prefix)
 		if ok && len(prefix) > longest && (any || rest == "" || isRelease(rest)) {

@@ -109,6 +109,9 @@ func TestLoadPricesRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ in, err string }{
 		"a negative price":         {"models: {a: {input: -1, output: 0}}", "no price"},
 		"an unknown key":           {"models: {a: {inptu: 1}}", "inptu"},
+		"no price for the answer":  {"models: {a: {input: 1}}", "input and output are needed"},
+		"no price for the prompt":  {"models: {a: {output: 1}}", "input and output are needed"},
+		"a * in the middle":        {"models: {a*b: {input: 1, output: 1}}", "at its end only"},
 		"no models":                {"updated: x", "no models"},
 		"above without longPrompt": {"models: {a: {input: 1, output: 1, above: 5}}", "belong together"},
 		"a long file":              {strings.Repeat("# x\n", 1<<19), "1 MiB"},
@@ -138,11 +141,32 @@ func TestPricesGoThroughJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Prices{}, price{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := json.Unmarshal([]byte(`{"m":{"input":-1}}`), &got); err == nil {
+	if err := json.Unmarshal([]byte(`[{"m":{"input":-1,"output":1}}]`), &got); err == nil {
 		t.Error("a negative price was read")
 	}
 	var none Prices
 	if data, err := json.Marshal(none); err != nil || string(data) != "null" || json.Unmarshal(data, &got) != nil || !got.Empty() {
 		t.Errorf("no prices became %s, %v", data, err)
+	}
+}
+
+func TestOwnPricesCountBeforeKnownOnes(t *testing.T) {
+	for name, own := range map[string]string{
+		"by name":              "models: {claude-sonnet-5-5: {input: 100, output: 500}}",
+		"by a pattern":         "models: {claude-*: {input: 100, output: 500}}",
+		"by one for all names": `models: {"*": {input: 100, output: 500}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := LoadPrices(strings.NewReader(own))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if usd, ok := DefaultPrices().With(p).Cost("claude-sonnet-5-5", Tokens{Input: 1e6}); !ok || usd != 100 {
+				t.Errorf("a million tokens cost %v", usd)
+			}
+			if usd, _ := DefaultPrices().With(p).Cost("gpt-4o", Tokens{Input: 1e6}); name != "by one for all names" && usd != 2.5 {
+				t.Errorf("another model costs %v", usd)
+			}
+		})
 	}
 }

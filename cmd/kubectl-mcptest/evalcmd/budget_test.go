@@ -96,6 +96,21 @@ func TestS42ABudgetThatSuffices(t *testing.T) {
 	}
 }
 
+func TestS42HowManyCallsAreMadeAtOnceDoesNotMatterToTheBudget(t *testing.T) {
+	const rows = 40
+	whole, _, _, err := graded(t, evals(rows, "model: gpt-5.4-mini"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough := whole.Summary.CostUSD * 1.1 // the estimates are more than twice that
+	for _, concurrency := range []string{"1", "16"} {
+		report, _, _, err := graded(t, evals(rows, "model: gpt-5.4-mini"), "--max-cost", fmt.Sprint(enough), "--concurrency", concurrency)
+		if err != nil || report.Summary.Passed != rows {
+			t.Errorf("concurrency %s: %v, %d of %d rows passed", concurrency, err, report.Summary.Passed, rows)
+		}
+	}
+}
+
 func TestS42AModelWithoutAPriceIsRefused(t *testing.T) {
 	unpriced := evals(1, "model: llama-9, provider: openai")
 	_, _, judge, err := graded(t, unpriced, "--max-cost", "1")
