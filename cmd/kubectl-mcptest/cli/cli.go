@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,11 +29,15 @@ import (
 	"github.com/mcptest/mcptest-operator/engine/nearest"
 )
 
+// secondSignal is how long after a first Ctrl-C another one counts: a shell and a wrapper such as timeout send the same
+// one twice.
+const secondSignal = 500 * time.Millisecond
+
 // Main runs the program and returns its exit code. A first Ctrl-C ends what is being done in order, a second at once.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(secondSignal, stop) })
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	return Run(ctx, DisplayName(os.Args[0]), os.Args[1:], streams)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	barWidth = 24
+	barWidth, shortBar = 24, 8
 	// everyLine is up to how many rows each change is a line; past it every tenth part is.
 	everyLine = 20
 )
@@ -34,9 +35,17 @@ func (s State) done() int32 {
 	return s.Summary.Passed + s.Summary.Failed + s.Summary.Deferred + s.Summary.Errored
 }
 
-// text tells the state in words; zero counts of bad outcomes are left out.
-func (s State) text() string {
-	parts := []string{fmt.Sprintf("%d of %d rows", s.done(), s.Summary.Rows)}
+// wording is how a state is told: at length, or as short as a narrow terminal needs it.
+type wording struct{ of, left string }
+
+var (
+	atLength = wording{of: "%d of %d %s", left: "about %s left"}
+	inShort  = wording{of: "%d/%d %s", left: "%s left"}
+)
+
+// text tells the state in words; zero counts of bad outcomes are left out. The time left is not in it.
+func (s State) text(w wording) string {
+	parts := []string{fmt.Sprintf(w.of, s.done(), s.Summary.Rows, "rows")}
 	for _, c := range []struct {
 		n    int32
 		word string
@@ -47,7 +56,7 @@ func (s State) text() string {
 	}
 	calls := fmt.Sprintf("%d calls", s.Summary.Calls)
 	if s.Calls > 0 {
-		calls = fmt.Sprintf("%d of %d calls", s.Summary.Calls, s.Calls)
+		calls = fmt.Sprintf(w.of, s.Summary.Calls, s.Calls, "calls")
 	}
 	parts = append(parts, calls)
 	if s.Summary.CostUSD > 0 {
@@ -56,19 +65,19 @@ func (s State) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// left tells how long the rest takes, as people say it; empty when that is not known.
-func (s State) left() string {
+// remaining tells how long the rest takes, as people say it; empty when that is not known.
+func (s State) remaining(w wording) string {
 	switch left := s.Left.Round(time.Second); {
 	case s.Left <= 0 || s.done() == s.Summary.Rows:
 		return ""
 	case left < time.Second:
 		return ", almost done"
 	case left < time.Minute:
-		return fmt.Sprintf(", about %ds left", int(left.Seconds()))
+		return ", " + fmt.Sprintf(w.left, fmt.Sprintf("%ds", int(left.Seconds())))
 	case left < time.Hour:
-		return fmt.Sprintf(", about %dm%02ds left", int(left.Minutes()), int(left.Seconds())%60)
+		return ", " + fmt.Sprintf(w.left, fmt.Sprintf("%dm%02ds", int(left.Minutes()), int(left.Seconds())%60))
 	default:
-		return fmt.Sprintf(", about %dh%02dm left", int(left.Hours()), int(left.Minutes())%60)
+		return ", " + fmt.Sprintf(w.left, fmt.Sprintf("%dh%02dm", int(left.Hours()), int(left.Minutes())%60))
 	}
 }
 
@@ -105,13 +114,13 @@ func draws(width int, term string) bool { return width > 0 && term != "dumb" }
 func (p *Progress) Update(s State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := s.text()
+	text := s.text(atLength)
 	if text == p.last || s.Summary.Rows == 0 {
 		return
 	}
 	p.last = text
 	if p.terminal {
-		p.draw(s, text+s.left())
+		p.draw(s)
 		return
 	}
 	part := s.done()
@@ -120,18 +129,35 @@ func (p *Progress) Update(s State) {
 	}
 	if part != p.lastPart {
 		p.lastPart = part
-		fmt.Fprintln(p.w, text+s.left())
+		fmt.Fprintln(p.w, text+s.remaining(atLength))
 	}
 }
 
-func (p *Progress) draw(s State, text string) {
-	full := int(s.done()) * barWidth / int(s.Summary.Rows)
-	line := []rune(strings.Repeat("█", full) + strings.Repeat("░", barWidth-full) + " " + text)
-	if len(line) >= p.width {
-		line = line[:max(p.width-1, 0)]
+// draw writes the bar and the words that the terminal has room for. Past its width a line would break, and stay.
+func (p *Progress) draw(s State) {
+	room := max(p.width-1, 0)
+	long, short := s.text(atLength)+s.remaining(atLength), s.text(inShort)+s.remaining(inShort)
+	line := ""
+	for _, try := range []string{s.bar(barWidth) + long, s.bar(shortBar) + long, s.bar(shortBar) + short, short} {
+		if line = try; utf8.RuneCountInString(line) <= room {
+			break
+		}
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", string(line))
+	if runes := []rune(line); len(runes) > room {
+		line = string(runes[:max(room-1, 0)]) + "…"
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 	p.drawn = true
+}
+
+// bar is how much is done: of the calls, which a row may have many of, or of the rows.
+func (s State) bar(width int) string {
+	part := float64(s.done()) / float64(s.Summary.Rows)
+	if s.Calls > 0 {
+		part = max(part, min(1, float64(s.Summary.Calls)/float64(s.Calls)))
+	}
+	full := int(part * float64(width))
+	return strings.Repeat("█", full) + strings.Repeat("░", width-full) + " "
 }
 
 // Note writes a line that stays.

@@ -82,12 +82,28 @@ func TestWithoutATerminalManyRowsAreFewLines(t *testing.T) {
 
 func TestOnATerminalTheBarFitsAndIsRemoved(t *testing.T) {
 	var b bytes.Buffer
-	p := &Progress{w: &b, terminal: true, width: 40, lastPart: -1}
-	p.Update(State{Summary: v1alpha1.Summary{Rows: 4, Passed: 2, Errored: 1, Calls: 9}, Calls: 12})
-	p.Done()
-	want := "\r\x1b[K██████████████████░░░░░░ 3 of 4 rows, 2\r\x1b[K"
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
+	state := State{Summary: v1alpha1.Summary{Rows: 4, Passed: 2, Errored: 1, Calls: 9, CostUSD: 0.0123}, Calls: 12, Left: 90 * time.Second}
+	for width, want := range map[int]string{
+		120: "██████████████████░░░░░░ 3 of 4 rows, 2 passed, 1 errored, 9 of 12 calls, $0.0123, about 1m30s left",
+		90:  "██████░░ 3 of 4 rows, 2 passed, 1 errored, 9 of 12 calls, $0.0123, about 1m30s left",
+		80:  "██████░░ 3/4 rows, 2 passed, 1 errored, 9/12 calls, $0.0123, 1m30s left",
+		66:  "3/4 rows, 2 passed, 1 errored, 9/12 calls, $0.0123, 1m30s left",
+		20:  "3/4 rows, 2 passed…",
+	} {
+		b.Reset()
+		p := &Progress{w: &b, terminal: true, width: width, lastPart: -1}
+		p.Update(state)
+		p.Done()
+		if diff := cmp.Diff("\r\x1b[K"+want+"\r\x1b[K", b.String()); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
+func TestTheBarMovesWithTheCallsOfARow(t *testing.T) {
+	s := State{Summary: v1alpha1.Summary{Rows: 1, Calls: 3}, Calls: 6}
+	if got := s.bar(8); got != "████░░░░ " {
+		t.Errorf("bar = %q", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/cmd/kubectl-mcptest/money"
@@ -63,15 +64,72 @@ func Write(w io.Writer, rows []Row, keys Keys) error {
 func (r *Row) write(b *strings.Builder, keys Keys) {
 	fmt.Fprintf(b, "%s\n", printable(r.Name))
 	for _, rb := range rubric.Rubrics(&r.Spec) {
-		fmt.Fprintf(b, "  rubric     %s\n", describe(&rb))
+		field(b, "rubric", describe(&rb))
+		if len(rb.Criteria) > 0 {
+			field(b, "", criteria(&rb.RubricSpec))
+		}
 	}
-	fmt.Fprintf(b, "  candidate  %s\n", candidate(&r.Spec))
-	fmt.Fprintf(b, "  judge      %s\n", r.judge(keys))
+	field(b, "candidate", candidate(&r.Spec))
+	field(b, "judge", r.judge(keys))
 	fmt.Fprintf(b, "  calls      %d%s", r.Calls, r.cost())
 	if w := r.WithKeys; w != nil {
 		fmt.Fprintf(b, " (with a key: %d%s)", w.Calls, w.cost())
 	}
 	b.WriteString("\n\n")
+}
+
+// pageWidth is how wide a plan is, and fieldIndent where the values of its fields begin.
+const pageWidth, fieldIndent = 80, 13
+
+// field writes a name and a value; a long value goes on in the next line.
+func field(b *strings.Builder, name, value string) {
+	fmt.Fprintf(b, "  %-*s", fieldIndent-2, name)
+	at := fieldIndent
+	for i, word := range strings.Fields(value) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > pageWidth:
+			b.WriteString("\n" + strings.Repeat(" ", fieldIndent))
+			at = fieldIndent
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	b.WriteByte('\n')
+}
+
+// criteria lists what is judged, with what is special about each.
+func criteria(r *v1alpha1.RubricSpec) string {
+	var all []string
+	for i := range r.Criteria {
+		c := &r.Criteria[i]
+		var special []string
+		switch {
+		case c.Guard:
+			special = append(special, "guard")
+		case c.Required:
+			special = append(special, "required")
+		}
+		if c.Weight != nil && *c.Weight != 1 {
+			special = append(special, fmt.Sprintf("weight %g", *c.Weight))
+		}
+		if c.Threshold != nil {
+			special = append(special, fmt.Sprintf("at least %g", *c.Threshold))
+		}
+		if c.When != nil {
+			special = append(special, "on a condition")
+		}
+		name := printable(c.Name)
+		if len(special) > 0 {
+			name += " (" + strings.Join(special, ", ") + ")"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, "; ")
 }
 
 func (r *Row) cost() string {
