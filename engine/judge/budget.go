@@ -2,9 +2,11 @@ package judge
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 )
 
@@ -118,8 +120,8 @@ func (c *conversation) reserve(ctx context.Context, r *Request) (float64, error)
 	return usd, budget.Reserve(ctx, usd)
 }
 
-// settle puts what a request cost in the place of what was reserved. A request that was sent and has no answer may have
-// been billed: it counts with its estimate.
+// settle puts what a request cost in the place of what was reserved. A request that was sent and has no answer, or one
+// that does not say what it took, may have been billed: it counts with its estimate.
 func (c *conversation) settle(reserved float64, t Tokens, err error) {
 	budget := c.judge.options.Budget
 	if budget == nil {
@@ -128,7 +130,7 @@ func (c *conversation) settle(reserved float64, t Tokens, err error) {
 	cost := reserved
 	var malformed *MalformedError
 	switch {
-	case err == nil, errors.As(err, &malformed):
+	case (err == nil || errors.As(err, &malformed)) && t != (Tokens{}):
 		cost, _ = c.judge.options.Prices.Cost(c.model.Name, t)
 	case neverBilled(err):
 		cost = 0
@@ -143,7 +145,14 @@ var ErrStopped = errors.New("no more questions are asked: the process is about t
 func neverBilled(err error) bool {
 	var status *StatusError
 	var network *net.OpError
-	return errors.Is(err, ErrStopped) || errors.As(err, &status) || errors.As(err, &network) && network.Op == "dial"
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &status): // of 502 and 504 a proxy says that the provider, which was asked, did not answer
+		return status.Status != http.StatusBadGateway && status.Status != http.StatusGatewayTimeout
+	case errors.As(err, &network):
+		return network.Op == "dial" || network.Op == "proxyconnect"
+	}
+	return errors.Is(err, ErrStopped) || errors.As(err, &certificate)
 }
 
 // estimate guesses the tokens of a request, as an Estimator does of the first one of a question. The part that never

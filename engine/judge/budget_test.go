@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -145,6 +146,24 @@ func (l *ledger) Settle(reserved, cost float64) {
 // stepCost is what an answered step of a script costs: 600 fresh tokens at 1, 400 cached at 0.1, 100 of output at 10.
 const stepCost = (600 + 40 + 1000) / 1e6
 
+// without is a valid verdict that says so about what it took.
+func without(t Tokens) step {
+	return func(ctx context.Context, r Request) (Response, error) {
+		res, err := say(valid)(ctx, r)
+		res.Tokens = t
+		return res, err
+	}
+}
+
+func TestS42ACertificateThatIsNotTrustedCostsNothing(t *testing.T) {
+	l := &ledger{most: 1}
+	untrusted := &tls.CertificateVerificationError{Err: errors.New("unknown authority")}
+	_, _, err := newJudge(t, &script{steps: []step{fail(fmt.Errorf("post: %w", untrusted))}}, func(o *Options) { o.Budget = l }).Ask(t.Context(), gpt, question)
+	if !errors.As(err, new(*tls.CertificateVerificationError)) || len(l.settled) != 1 || l.settled[0][1] != 0 {
+		t.Errorf("error %v, settled %v", err, l.settled)
+	}
+}
+
 func TestS42WhatARequestIsSettledWith(t *testing.T) {
 	const estimate = -1 // stands for what was reserved
 	tests := map[string]struct {
@@ -160,7 +179,11 @@ func TestS42WhatARequestIsSettledWith(t *testing.T) {
 		"S-42 a connection that broke may have been billed": {
 			[]step{fail(&net.OpError{Op: "read", Err: io.EOF}), fail(io.ErrUnexpectedEOF), say(valid)}, []float64{estimate, estimate, stepCost},
 		},
-		"S-42 so may a call that took too long": {[]step{hang, say(valid)}, []float64{estimate, stepCost}},
+		"S-42 a proxy says that the provider did not answer": {[]step{status(502, 0), status(504, 0), status(503, 0), say(valid)}, []float64{estimate, estimate, 0, stepCost}},
+		"S-42 an answer that does not say what it took":      {[]step{without(Tokens{})}, []float64{estimate}},
+		"S-42 so does one that cannot be read":               {[]step{fail(&MalformedError{Provider: openaiP}), say(valid)}, []float64{estimate, stepCost}},
+		"S-42 numbers below 0 give nothing back":             {[]step{without(Tokens{Input: -1e9, Output: 100})}, []float64{1000e-6}},
+		"S-42 so may a call that took too long":              {[]step{hang, say(valid)}, []float64{estimate, stepCost}},
 		"S-42 an answer that cannot be read costs what it says": {[]step{func(context.Context, Request) (Response, error) {
 			return Response{Tokens: tokensOfStep}, &MalformedError{Provider: openaiP}
 		}, say(valid)}, []float64{stepCost, stepCost}},

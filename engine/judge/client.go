@@ -83,6 +83,11 @@ type Tokens struct {
 	Output int64
 }
 
+// counted is what a server said, without numbers below 0, which nothing can take.
+func (t Tokens) counted() Tokens {
+	return Tokens{Input: max(0, t.Input), CacheRead: max(0, t.CacheRead), CacheWrite: max(0, t.CacheWrite), Output: max(0, t.Output)}
+}
+
 // Schema is the JSON schema of a verdict: an object that has all of the Properties and no others.
 type Schema struct {
 	// Properties is a JSON object: the schema of each property, in the order in which a judge should fill them.

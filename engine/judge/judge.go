@@ -208,6 +208,7 @@ func (c *conversation) once(ctx context.Context) (Response, Feature, error) {
 	defer cancel()
 	c.sent++
 	res, err := c.client.Complete(callCtx, r)
+	res.Tokens = res.Tokens.counted()
 	c.settle(reserved, res.Tokens, err)
 	var malformed *MalformedError
 	switch {

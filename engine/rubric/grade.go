@@ -58,7 +58,9 @@ func (g *Grader) Grade(ctx context.Context, spec *v1alpha1.EvalSpec, known []v1a
 	case errors.As(err, &missing) && len(kept) > 0: // the key went away half-way: a row that was judged in part is no pass
 		f.Judgments, f.Error = kept, "judged in part only: "+missing.Error()
 		for _, j := range kept {
-			f.Models = append(f.Models, j.Model)
+			if !slices.Contains(f.Models, j.Model) {
+				f.Models = append(f.Models, j.Model)
+			}
 		}
 		return f, nil
 	case errors.As(err, &missing):

@@ -125,6 +125,11 @@ func memberModel(j *v1alpha1.JudgeSpec, member int) string {
 
 // conclude makes the row's score and outcome of its rubrics': all must pass, and the score is their weighted mean.
 func conclude(report *v1alpha1.Report, rubrics []v1alpha1.NamedRubric, verdicts []verdict, f v1alpha1.Findings) {
+	if f.Error != "" && slices.ContainsFunc(verdicts, func(v verdict) bool { return len(v.votes) < len(v.passedBy) }) {
+		// Not judged to its end, whatever the members that were could decide.
+		report.Outcome, report.Note = v1alpha1.OutcomeError, f.Error
+		return
+	}
 	var sum, weights float64
 	passed, vacuous := true, true
 	for i, v := range verdicts {

@@ -56,8 +56,11 @@ func (c *Client) Complete(ctx context.Context, r judge.Request) (judge.Response,
 	if status := wire.Status(v1alpha1.ProviderAnthropic, c.host, res); status != nil {
 		return judge.Response{}, unsupported(status, r)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return judge.Response{}, wire.Fault(v1alpha1.ProviderAnthropic, c.host, res, err)
+	case m == nil: // null: the SDK makes no message of it
+		return judge.Response{}, &judge.MalformedError{Provider: v1alpha1.ProviderAnthropic, Host: c.host, Reason: "it is empty"}
 	}
 	return response(m, r), nil
 }

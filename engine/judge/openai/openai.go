@@ -87,6 +87,8 @@ func (c *Client) Complete(ctx context.Context, r judge.Request) (judge.Response,
 	switch {
 	case err != nil:
 		return judge.Response{}, wire.Fault(c.dialect.provider, c.host, res, err)
+	case m == nil: // null: the SDK makes no completion of it
+		return judge.Response{}, &judge.MalformedError{Provider: c.dialect.provider, Host: c.host, Reason: "it is empty"}
 	case len(m.Choices) == 0:
 		return judge.Response{Tokens: tokens(m)}, &judge.MalformedError{Provider: c.dialect.provider, Host: c.host, Reason: "it has no choices"}
 	}

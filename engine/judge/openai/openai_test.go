@@ -254,9 +254,9 @@ func TestEveryErrorIsOneRequest(t *testing.T) {
 }
 
 func TestAnswersThatCannotBeRead(t *testing.T) {
-	for name, body := range map[string]string{"no JSON": "oops", "no choices": `{"choices":[]}`, "too long": `{"x":"` + strings.Repeat("x", 5<<20) + `"}`} {
+	for name, body := range map[string]string{"no JSON": "oops", "null": "null", "no choices": `{"choices":[]}`, "too long": `{"x":"` + strings.Repeat("x", 5<<20) + `"}`} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, 200, nil, body)
+			s := serve(t, 200, map[string]string{"Content-Type": "application/json"}, body)
 			_, err := New("k", s.URL, nil).Complete(t.Context(), request())
 			var malformed *judge.MalformedError
 			if !errors.As(err, &malformed) || s.calls.Load() != 1 {
