@@ -79,7 +79,7 @@ const (
 // changed. The error is a *NotFoundError. A preset that cannot be filled in stays as it is: Validate says why.
 func Resolve(spec v1alpha1.EvalSpec, c Catalog) (v1alpha1.EvalSpec, error) {
 	out := *spec.DeepCopy()
-	material := preset.Material(len(out.Context) > 0)
+	material := preset.Material(slices.ContainsFunc(out.Context, func(text string) bool { return strings.TrimSpace(text) != "" }))
 	if out.Rubric != nil {
 		if err := c.resolveRubric(out.Rubric, material); err != nil {
 			return out, err
@@ -129,6 +129,9 @@ func (c Catalog) resolveRubric(source *v1alpha1.RubricSource, material preset.Ma
 
 // expanded is a rubric with the criteria of its preset; as it is when that has a problem, which Validate tells.
 func expanded(r v1alpha1.RubricSpec, material preset.Material) v1alpha1.RubricSpec {
+	if r.Text != "" || r.Tree != nil {
+		return r
+	}
 	out, err := preset.Expand(r, material)
 	if err != nil {
 		return r

@@ -16,11 +16,11 @@ import (
 // released are the digests of the criteria of every version that was released. A version that is here never changes;
 // to better a preset, write the next version.
 var released = map[v1alpha1.PresetName]string{
-	"conciseness@1":      "a97252b4e636bd56",
-	"format-adherence@1": "f77b136d9ccbd6af",
-	"groundedness@1":     "28730167dfb98232",
-	"helpfulness@1":      "dddd98a5f84f1602",
-	"safety@1":           "8bb9413248c9e210",
+	"conciseness@1":      "80d17730cccbade6",
+	"format-adherence@1": "e559afa05687e8bb",
+	"groundedness@1":     "c53b8a9b397cd0d4",
+	"helpfulness@1":      "8274bbf693e47a23",
+	"safety@1":           "0621b8a2097df852",
 }
 
 func TestS36AReleasedVersionNeverChanges(t *testing.T) {

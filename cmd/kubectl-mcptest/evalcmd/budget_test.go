@@ -153,10 +153,10 @@ func TestFlagsOfMoney(t *testing.T) {
 		args []string
 		says string
 	}{
-		"nothing":           {[]string{"--max-cost", "0"}, "above 0, such as 0.50"},
-		"less than nothing": {[]string{"--max-cost", "-1"}, "above 0, such as 0.50"},
-		"no number":         {[]string{"--max-cost", "lots"}, "above 0, such as 0.50"},
-		"not a number":      {[]string{"--max-cost", "NaN"}, "above 0, such as 0.50"},
+		"nothing":           {[]string{"--max-cost", "0"}, "above 0 and at most 1000000, such as 0.50"},
+		"less than nothing": {[]string{"--max-cost", "-1"}, "above 0 and at most 1000000, such as 0.50"},
+		"no number":         {[]string{"--max-cost", "lots"}, "above 0 and at most 1000000, such as 0.50"},
+		"not a number":      {[]string{"--max-cost", "NaN"}, "above 0 and at most 1000000, such as 0.50"},
 		"no price file":     {[]string{"--prices", "no/such/file"}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

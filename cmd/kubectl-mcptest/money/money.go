@@ -40,8 +40,11 @@ func (f PriceFile) Load() (judge.Prices, error) {
 
 // Dollars is an amount of US dollars.
 func Dollars(usd float64) string {
-	if usd >= 1 || usd == 0 {
+	switch {
+	case usd >= 1 || usd == 0:
 		return fmt.Sprintf("$%.2f", usd)
+	case usd < 0.0001:
+		return fmt.Sprintf("$%.2g", usd)
 	}
 	return fmt.Sprintf("$%.4f", usd)
 }
@@ -67,7 +70,7 @@ func (l *Limit) String() string {
 func (l *Limit) Set(text string) error {
 	usd, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
 	if err != nil || !(usd > 0 && usd <= 1e6) {
-		return errors.New("write an amount of US dollars above 0, such as 0.50")
+		return errors.New("write an amount of US dollars above 0 and at most 1000000, such as 0.50")
 	}
 	l.usd = &usd
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -175,6 +176,10 @@ func (o *Options) print(ctx context.Context, client *cluster.Client, ended []*v1
 		return exit.With(exit.BudgetExceeded, exit.BudgetError(n, len(all.Rows)))
 	}
 	for _, run := range ended {
+		passed := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionPassed)
+		if passed != nil && passed.Reason == string(v1alpha1.RowBudgetExceeded) { // also when the child that would say so is gone
+			return exit.With(exit.BudgetExceeded, fmt.Errorf("run %q: %s", run.Name, passed.Message))
+		}
 		if out := run.Status.Outcome; out == v1alpha1.OutcomeFailed || out == v1alpha1.OutcomeError {
 			return exit.With(exit.Failed, nil)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,8 +111,8 @@ func (o *Options) fromFiles(ctx context.Context, client *cluster.Client) ([]*v1a
 	case len(evals) > 1 && o.Name != "":
 		return nil, fmt.Errorf("--name names one run, and the files hold %d evals, each of which is a run of its own", len(evals))
 	}
-	if o.MaxCost.USD() != nil && len(evals) > 1 {
-		return nil, fmt.Errorf("--max-cost bounds one run, and the files hold %d evals, each of which is a run of its own; apply them, and run them together with -l", len(evals))
+	if err := o.oneLimit(set.Runs, len(evals)); err != nil {
+		return nil, err
 	}
 	var made []*v1alpha1.EvalRun
 	for _, e := range evals {
@@ -122,6 +123,19 @@ func (o *Options) fromFiles(ctx context.Context, client *cluster.Client) ([]*v1a
 		made = append(made, run)
 	}
 	return made, nil
+}
+
+// oneLimit refuses what several runs would multiply or lose: a limit of their cost, and what several EvalRuns say.
+func (o *Options) oneLimit(runs []v1alpha1.EvalRun, evals int) error {
+	limited := slices.ContainsFunc(runs, func(r v1alpha1.EvalRun) bool { return r.Spec.MaxCost != nil })
+	judged := slices.ContainsFunc(runs, func(r v1alpha1.EvalRun) bool { return r.Spec.Judge != nil })
+	switch {
+	case len(runs) > 1 && (limited || judged):
+		return errors.New("the files hold several EvalRuns with a maxCost or a judge of their own; name the files of one at a time")
+	case evals > 1 && (limited || o.MaxCost.USD() != nil):
+		return fmt.Errorf("maxCost bounds one run, and the files hold %d evals, each of which is a run of its own; apply them, and run them together with -l", evals)
+	}
+	return nil
 }
 
 // inline is the run of one eval of the files. What else their EvalRun says, when there is one, holds for it too.
