@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -127,7 +128,8 @@ func Value(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// Child is the path of a field, Item that of an item of a list, Entered that of a key of a map. A path past MaxPath stays
+// Child is the path of a field, Item that of an item of a list, Entered that of a key of a map, and Named that of what
+// has a name. A path past MaxPath stays
 // as it is.
 func Child(path, name string) string {
 	switch {
@@ -148,4 +150,14 @@ func Entered(path, key string) string {
 		return path
 	}
 	return path + "[" + key + "]"
+}
+
+var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// Named is the path of what has a name: a.b, and a["b c"] when the name is no plain word.
+func Named(path, name string) string {
+	if word.MatchString(name) {
+		return Child(path, name)
+	}
+	return Entered(path, strconv.Quote(name))
 }

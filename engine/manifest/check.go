@@ -111,10 +111,16 @@ func (s shape) child(path, name string) string {
 	return path + "." + name
 }
 
-// hint says what an unknown field may have meant, or what there is.
-func (s shape) hint(name string) string {
-	if s.isTree() && (name == "yes" || name == "no") {
+// isEval tells whether the mapping is the spec of an eval.
+func (s shape) isEval() bool { return s.fields["responseFrom"] != nil }
+
+// hint says what an unknown field of the mapping at a path may have meant, or what there is.
+func (s shape) hint(path, name string) string {
+	switch {
+	case s.isTree() && (name == "yes" || name == "no"):
 		return "; write " + branch(name == "yes")
+	case s.isEval() && name == "threshold":
+		return "; write it in " + s.child(path, "rubric")
 	}
 	known := slices.Sorted(maps.Keys(s.fields))
 	if h := nearest.Hint(name, known); h != "" {
@@ -178,7 +184,7 @@ func (c *checker) entries(n *yaml.Node, s shape, path string, depth int) map[str
 		}
 		t, known := s.typeOf(name)
 		if !known {
-			c.say(key, at, "unknown field%s", s.hint(name))
+			c.say(key, at, "unknown field%s", s.hint(path, name))
 			continue
 		}
 		c.remember(at, key)
@@ -306,7 +312,7 @@ func (c *checker) scalar(n *yaml.Node, t reflect.Type, path string) any {
 	case t.Kind() == reflect.String && !isText:
 		c.say(n, path, "is %s, where a text is expected; put it in quotes: %q", kindOf(v), n.Value)
 	default:
-		c.say(n, path, "is %s, where %s is expected", kindOf(v), expected(t))
+		c.say(n, path, "is %s, where %s is expected%s", kindOf(v), expected(t), instead(n.Value, v, t))
 	}
 	return nil
 }

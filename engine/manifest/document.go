@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -73,12 +70,13 @@ type parser struct {
 	text      int             // bytes of the scalars that were read so far
 	documents []*document
 	problems  Problems
-	notes     []string
+	notes     Problems
+	found     bool // in a directory: what is foreign is skipped with a note
 }
 
 // parse reads a file: YAML documents, or JSON.
 func parse(s source, format *convert.Format) *parser {
-	p := &parser{file: s.name, format: format}
+	p := &parser{file: s.name, format: format, found: s.found}
 	// One document is checked while the next one is read: that halves the wait for files of a thousand evals.
 	read := make(chan *yaml.Node, 64)
 	var broken error
@@ -93,22 +91,24 @@ func parse(s source, format *convert.Format) *parser {
 			read <- doc
 		}
 	}()
+	empty := true
 	for doc := range read {
-		if len(doc.Content) > 0 {
+		if len(doc.Content) > 0 && !convert.IsNull(doc.Content[0]) {
 			p.document(doc.Content[0])
+			empty = false
 		}
 	}
-	if !errors.Is(broken, io.EOF) {
-		p.problems = append(p.problems, p.syntax(broken))
+	switch {
+	case !errors.Is(broken, io.EOF):
+		p.problems = append(p.problems, p.syntax(s.data, broken))
+	case empty:
+		p.note(0, "holds no evals")
 	}
 	return p
 }
 
 // document reads one document: an object, or one of another format, which is rewritten first.
 func (p *parser) document(n *yaml.Node) {
-	if convert.IsNull(n) {
-		return
-	}
 	format := p.format
 	if format == nil {
 		format = formats.Recognise(n)
@@ -120,32 +120,8 @@ func (p *parser) document(n *yaml.Node) {
 	p.rewrite(n, format)
 }
 
-// misplaced are the errors for which the YAML reader tells the line before the one it means.
-var misplaced = []string{
-	"did not find expected node content", "did not find expected key", "did not find expected ',' or",
-	"did not find expected '-' indicator", "did not find expected <document start>",
-}
-
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
-
-// syntax puts an error of the YAML reader into a problem with its line.
-func (p *parser) syntax(err error) Problem {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	out := Problem{Position: Position{File: p.file}}
-	if m := yamlLine.FindStringSubmatch(message); m != nil {
-		if line, err := strconv.Atoi(m[1]); err == nil {
-			out.Line = line
-		}
-		message = message[len(m[0]):]
-		if slices.ContainsFunc(misplaced, func(m string) bool { return strings.HasPrefix(message, m) }) {
-			out.Line++
-		}
-	}
-	out.Message = "not YAML: " + message
-	if strings.Contains(message, "cannot start any token") {
-		out.Message += " (YAML is indented with spaces, not tabs)"
-	}
-	return out
+func (p *parser) note(line int, format string, args ...any) {
+	p.notes = append(p.notes, Problem{Position: Position{File: p.file, Line: line}, Message: fmt.Sprintf(format, args...)})
 }
 
 func (p *parser) say(n *yaml.Node, path, format string, args ...any) {
@@ -159,12 +135,12 @@ func (p *parser) object(n *yaml.Node) {
 		return // an empty document
 	}
 	if n.Kind != yaml.MappingNode {
-		p.say(n, "", "not a manifest; write apiVersion: %s, a kind and a spec", v1alpha1.GroupVersion)
+		p.foreign(n, "", fmt.Sprintf("not a manifest; write apiVersion: %s, a kind and a spec", v1alpha1.GroupVersion))
 		return
 	}
 	apiVersion, kind := convert.Value(n, "apiVersion"), convert.Value(n, "kind")
 	if kind == nil || kind.Kind != yaml.ScalarNode || kind.Value == "" {
-		p.say(n, "kind", "missing; write one of %s (and apiVersion: %s), or the evals of another format: %s", strings.Join(kindNames, ", "), v1alpha1.GroupVersion, formatTitles())
+		p.foreign(n, "kind", fmt.Sprintf("missing; write one of %s (and apiVersion: %s), or the evals of another format: %s", strings.Join(kindNames, ", "), v1alpha1.GroupVersion, formatTitles()))
 		return
 	}
 	version := ""
@@ -197,7 +173,7 @@ func (p *parser) known(n *yaml.Node, version string, apiVersion, kind *yaml.Node
 	case ours:
 		p.say(kind, "kind", "unknown kind %q%s", convert.Clip(kind.Value), hintOr(kind.Value, kindNames, "; known are "+strings.Join(kindNames, ", ")))
 	default:
-		p.notes = append(p.notes, fmt.Sprintf("%s:%d: %s of %s is not read here: skipped", p.file, n.Line, convert.Clip(kind.Value), convert.Clip(version)))
+		p.note(n.Line, "%s of %s is not read here: skipped", convert.Clip(kind.Value), convert.Clip(version))
 	}
 	return false
 }

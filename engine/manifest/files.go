@@ -33,6 +33,8 @@ const (
 type source struct {
 	name string
 	data []byte
+	// found is set for a file that a directory holds, and that nobody named: it may be none of ours.
+	found bool
 }
 
 // reader reads files and gathers what went wrong.
@@ -58,7 +60,7 @@ func readAll(paths []string, stdin io.Reader) ([]source, Problems) {
 		case info.IsDir():
 			r.directory(path)
 		default:
-			r.file(path)
+			r.file(path, false)
 		}
 	}
 	return r.sources, r.problems
@@ -90,7 +92,7 @@ func (r *reader) stdin(in io.Reader) {
 		r.say(stdinName, "there is no standard input; name a file")
 		return
 	}
-	r.add(stdinName, in)
+	r.add(stdinName, in, false)
 }
 
 func (r *reader) directory(root string) {
@@ -122,7 +124,7 @@ func (r *reader) directory(root string) {
 		if len(r.sources) >= maxFiles {
 			return fmt.Errorf("more than %d files; name fewer", maxFiles)
 		}
-		r.file(path)
+		r.file(path, true)
 		return nil
 	})
 	if err != nil {
@@ -136,7 +138,7 @@ func isManifestName(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
-func (r *reader) file(path string) {
+func (r *reader) file(path string, found bool) {
 	key := path
 	if abs, err := filepath.Abs(path); err == nil {
 		key = abs
@@ -151,10 +153,10 @@ func (r *reader) file(path string) {
 		return
 	}
 	defer f.Close()
-	r.add(path, f)
+	r.add(path, f, found)
 }
 
-func (r *reader) add(name string, in io.Reader) {
+func (r *reader) add(name string, in io.Reader, found bool) {
 	data, err := io.ReadAll(io.LimitReader(in, MaxFileBytes+1))
 	r.total += int64(len(data))
 	switch {
@@ -165,6 +167,6 @@ func (r *reader) add(name string, in io.Reader) {
 	case r.total > maxTotalBytes:
 		r.say(name, "the files are larger than 128 MiB together; name fewer")
 	default:
-		r.sources = append(r.sources, source{name: name, data: data})
+		r.sources = append(r.sources, source{name: name, data: data, found: found})
 	}
 }

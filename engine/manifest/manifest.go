@@ -34,13 +34,14 @@ type Set struct {
 	Runs []v1alpha1.EvalRun
 	// Namespace is the namespace that the manifests name; empty when none does.
 	Namespace string
-	// Notes tell what was skipped, a line each.
+	// Notes tell what was skipped, a line each, in the order of files and lines. Selected adds which evals are left out.
 	Notes []string
 
 	labels    map[string]map[string]string // of evals, by name
 	documents map[objectKey]*document
 	ordered   []*document // as they stand in the files
 	problems  Problems
+	notes     Problems // what Notes are made of
 }
 
 // objectKey names an object of a set.
@@ -73,7 +74,7 @@ func (o LoadOptions) Load(paths []string, stdin io.Reader) (*Set, error) {
 		s.Files = append(s.Files, source.name)
 		p := parse(source, o.Format)
 		s.problems = append(s.problems, p.problems...)
-		s.Notes = append(s.Notes, p.notes...)
+		s.notes = append(s.notes, p.notes...)
 		for _, d := range p.documents {
 			s.add(d)
 		}
@@ -81,7 +82,21 @@ func (o LoadOptions) Load(paths []string, stdin io.Reader) (*Set, error) {
 	if err := s.problems.orNil(); err != nil {
 		return nil, err
 	}
+	s.note()
 	return s, nil
+}
+
+// note adds notes that are not there yet.
+func (s *Set) note(notes ...Problem) {
+	for _, n := range notes {
+		if !slices.Contains(s.notes, n) {
+			s.notes = append(s.notes, n)
+		}
+	}
+	s.Notes = nil
+	for _, n := range s.notes.sorted() {
+		s.Notes = append(s.Notes, n.Error())
+	}
 }
 
 // Name is what a run of the set is called: its only EvalRun's name, else that of its only file, without the extension.
@@ -193,45 +208,6 @@ func (s *Set) enter(d *document, meta *metav1.ObjectMeta) bool {
 	s.documents[key] = d
 	s.ordered = append(s.ordered, d)
 	return true
-}
-
-// maxRunName is how long the name of an EvalRun may be, as its schema has it.
-const maxRunName = 57
-
-// validateRun checks an EvalRun as admission does, as far as a run from files goes.
-func validateRun(run *v1alpha1.EvalRun, path *field.Path) field.ErrorList {
-	var problems field.ErrorList
-	spec := &run.Spec
-	forms := 0
-	for _, has := range []bool{spec.EvalRef != nil, spec.EvalSelector != nil, spec.Eval != nil} {
-		if has {
-			forms++
-		}
-	}
-	if forms != 1 {
-		problems = append(problems, field.Invalid(path, "", "set exactly one of evalRef (one Eval), evalSelector (the Evals with these labels) or eval (the eval itself)"))
-	}
-	if spec.EvalRef != nil && spec.EvalRef.Name == "" {
-		problems = append(problems, field.Required(path.Child("evalRef", "name"), "name the Eval to run"))
-	}
-	if spec.EvalSelector != nil && len(spec.EvalSelector.MatchLabels) == 0 {
-		problems = append(problems, field.Required(path.Child("evalSelector", "matchLabels"), "write the labels of the Evals to run"))
-	}
-	if spec.Row != nil {
-		problems = append(problems, field.Forbidden(path.Child("row"), "the operator sets row on the children of a run; remove it"))
-	}
-	if spec.Judge != nil && spec.Judge.Model == "" {
-		problems = append(problems, field.Required(path.Child("judge", "model"), "name the model that judges, or remove judge"))
-	}
-	for name, n := range map[string]*int32{"parallelism": spec.Parallelism, "concurrency": spec.Concurrency} {
-		if n != nil && (*n < 1 || *n > 256) {
-			problems = append(problems, field.Invalid(path.Child(name), *n, "must be from 1 to 256"))
-		}
-	}
-	if spec.Eval != nil {
-		problems = append(problems, plan.ValidateEval(spec.Eval, path.Child("eval"))...)
-	}
-	return problems
 }
 
 // evalNames are the names of the evals, sorted.

@@ -165,8 +165,60 @@ func TestProblemsHaveLinesAndSayWhatToWrite(t *testing.T) {
 			`<stdin>:1: apiVersion: missing; write apiVersion: eval.mcptest.dev/v1alpha1`,
 		},
 		"no kind": {
-			"eval:\n- name: x",
+			"spec:\n- name: x",
 			`<stdin>:1: kind: missing; write one of Rubric, Eval, EvalRun, ConfigMap (and apiVersion: eval.mcptest.dev/v1alpha1), or the evals of another format: mcptest YAML`,
+		},
+		"a misspelled block of another format": {
+			"eval:\n- name: x",
+			`<stdin>:1: eval: unknown field; did you mean "evals"?`,
+		},
+		"a report that was stored": {
+			`{"schemaVersion": "1", "run": "r", "summary": {}, "rows": []}`,
+			`<stdin>:1: is a report of a run; render it with report -f`,
+		},
+		"a threshold beside the rubric": {
+			head + "kind: Eval\nmetadata: {name: a}\nspec:\n  rubric: {text: x}\n  threshold: 0.6",
+			`<stdin>:6: spec.threshold: unknown field; write it in spec.rubric`,
+		},
+		"weights that are all 0": {
+			evalWith("criteria: [{name: a, description: b, weight: 0}]"),
+			`<stdin>:6: spec.rubric.criteria: every weight is 0, so no score can be made; give at least one criterion a weight above 0`,
+		},
+		"a budget of nothing": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  eval: {rubric: {text: x}}\n  maxCost: 0",
+			`<stdin>:6: spec.maxCost: 0: must be above 0 and at most 1000000 US dollars; remove it for no limit`,
+		},
+		"a budget above all": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  eval: {rubric: {text: x}}\n  maxCost: 1000001",
+			`<stdin>:6: spec.maxCost: 1.000001e+06: must be above 0 and at most 1000000 US dollars; remove it for no limit`,
+		},
+		"a run without time": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  eval: {rubric: {text: x}}\n  activeDeadlineSeconds: 0",
+			`<stdin>:6: spec.activeDeadlineSeconds: 0: must be from 1 to 604800`,
+		},
+		"a run that is kept too long": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  eval: {rubric: {text: x}}\n  ttlSecondsAfterFinished: 31536001",
+			`<stdin>:6: spec.ttlSecondsAfterFinished: 31536001: must be from 0 to 31536000`,
+		},
+		"a run that starts pods too often": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  eval: {rubric: {text: x}}\n  backoffLimitPerIndex: -1",
+			`<stdin>:6: spec.backoffLimitPerIndex: -1: must be from 0 to 100`,
+		},
+		"a judge of a run whose name is none": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  eval: {rubric: {text: x}}\n  judge: {model: gpt-a b}",
+			`<stdin>:6: spec.judge.model: gpt-a b: write the model as its provider names it, such as claude-sonnet-5-5`,
+		},
+		"a selector of too many labels": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  evalSelector:\n    matchLabels: {a: x, b: x, c: x, d: x, e: x, f: x, g: x, h: x, i: x, j: x, k: x, l: x, m: x, ww: x, o: x, p: x, q: x}",
+			`<stdin>:6: spec.evalSelector.matchLabels: "17 labels": may have at most 16 labels`,
+		},
+		"a queue with a long name": {
+			head + "kind: EvalRun\nmetadata: {name: r}\nspec:\n  eval: {rubric: {text: x}}\n  queueName: " + strings.Repeat("q", 64),
+			`<stdin>:6: spec.queueName: "64 characters": may have at most 63 characters`,
+		},
+		"a model that nobody is known to offer": {
+			head + "kind: Eval\nmetadata: {name: a}\nspec:\n  rubric: {text: x}\n  judge:\n    temperature: 0\n    model: sonnet",
+			`<stdin>:8: spec.judge.model: model sonnet: its name does not tell its provider: set judge.provider to anthropic, openai, gemini or mistral (openai, with OPENAI_BASE_URL, for any server that speaks OpenAI's protocol)`,
 		},
 		"no manifest at all": {
 			"just text",
@@ -391,7 +443,10 @@ metadata: {name: x}
 	if c := set.Rubrics["r"].Criteria[1]; c.Name != "two" || c.Description != "d" || *c.Weight != 2 || c.ScoreRanges["0"] != "bad" {
 		t.Errorf("the merged criterion is %+v", c)
 	}
-	if diff := cmp.Diff([]string{"<stdin>:44: Deployment of apps/v1 is not read here: skipped"}, set.Notes); diff != "" {
+	if diff := cmp.Diff([]string{
+		`<stdin>:39: 1 eval is not graded: EvalRun "docs-" chooses e`,
+		"<stdin>:44: Deployment of apps/v1 is not read here: skipped",
+	}, set.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	if at, ok := set.Position(KindEval, "e", "spec.matrix.models[1]"); !ok || at.Line != 32 {

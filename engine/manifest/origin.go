@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -66,7 +65,7 @@ func (p *parser) rewrite(n *yaml.Node, format *convert.Format) {
 		p.problems = append(p.problems, Problem{Position: at, Path: problem.Path, Message: problem.Message})
 	}
 	for _, note := range result.Notes {
-		p.notes = append(p.notes, fmt.Sprintf("%s:%d: %s", p.file, note.Line, note.Message))
+		p.note(note.Line, "%s", note.Message)
 	}
 	for _, d := range result.Documents {
 		p.decode(d.Node, d.Kind, &origin{format: format, document: d})

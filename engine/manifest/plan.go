@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcptest/mcptest-operator/api/v1alpha1"
 	"github.com/mcptest/mcptest-operator/engine/convert"
@@ -14,13 +15,13 @@ import (
 	"github.com/mcptest/mcptest-operator/engine/plan"
 )
 
-// Selected are the evals that the set runs, in name order: those that its EvalRuns choose, or all when it has none.
-// The error is Problems.
+// Selected are the evals that the set runs: all, as they stand in the files; or, when it has EvalRuns, those that these
+// choose, in name order as in a cluster. A note tells how many are left out then. The error is Problems.
 func (s *Set) Selected() ([]plan.NamedEval, error) {
-	var evals []plan.NamedEval
 	if len(s.Runs) == 0 {
-		evals = slices.Clone(s.Evals)
+		return slices.Clone(s.Evals), nil
 	}
+	var evals []plan.NamedEval
 	var problems Problems
 	for i := range s.Runs {
 		chosen, problem := s.chosen(&s.Runs[i])
@@ -32,16 +33,55 @@ func (s *Set) Selected() ([]plan.NamedEval, error) {
 		}
 	}
 	slices.SortStableFunc(evals, func(a, b plan.NamedEval) int { return cmp.Compare(a.Name, b.Name) })
+	if len(problems) == 0 {
+		s.noteLeftOut(evals)
+	}
 	return evals, problems.orNil()
 }
 
+// maxNamed is how many evals a note names.
+const maxNamed = 3
+
+// noteLeftOut notes which evals of the files the EvalRuns do not choose.
+func (s *Set) noteLeftOut(chosen []plan.NamedEval) {
+	left := 0
+	for _, e := range s.Evals {
+		if !slices.ContainsFunc(chosen, func(c plan.NamedEval) bool { return c.Name == e.Name }) {
+			left++
+		}
+	}
+	if left == 0 {
+		return
+	}
+	var names []string
+	for _, e := range chosen[:min(len(chosen), maxNamed)] {
+		names = append(names, e.Name)
+	}
+	if more := len(chosen) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	d := s.documents[objectKey{KindEvalRun, runName(&s.Runs[0])}]
+	who := fmt.Sprintf("EvalRun %q chooses", runName(&s.Runs[0]))
+	if len(s.Runs) > 1 {
+		who = fmt.Sprintf("the %d EvalRuns choose", len(s.Runs))
+	}
+	noun := "evals are"
+	if left == 1 {
+		noun = "eval is"
+	}
+	s.note(problemAt(d, "", "%d %s not graded: %s %s", left, noun, who, strings.Join(names, ", ")))
+}
+
+// runName is what an EvalRun is known by.
+func runName(run *v1alpha1.EvalRun) string { return cmp.Or(run.Name, run.GenerateName) }
+
 // chosen are the evals that one EvalRun chooses.
 func (s *Set) chosen(run *v1alpha1.EvalRun) ([]plan.NamedEval, Problems) {
-	d := s.documents[objectKey{KindEvalRun, cmp.Or(run.Name, run.GenerateName)}]
+	d := s.documents[objectKey{KindEvalRun, runName(run)}]
 	var evals []plan.NamedEval
 	switch spec := &run.Spec; {
 	case spec.Eval != nil:
-		return []plan.NamedEval{{Name: cmp.Or(run.Name, run.GenerateName), Spec: *spec.Eval}}, nil
+		return []plan.NamedEval{{Name: runName(run), Spec: *spec.Eval}}, nil
 	case spec.EvalRef != nil:
 		for _, e := range s.Evals {
 			if e.Name == spec.EvalRef.Name {
@@ -90,7 +130,7 @@ func (s *Set) Check() error {
 		_, missing := s.chosen(&s.Runs[i])
 		problems = append(problems, missing...)
 		if eval := s.Runs[i].Spec.Eval; eval != nil {
-			name := cmp.Or(s.Runs[i].Name, s.Runs[i].GenerateName)
+			name := runName(&s.Runs[i])
 			problems = append(problems, s.ungradable(&plan.NamedEval{Name: name, Spec: *eval})...)
 		}
 	}
@@ -119,8 +159,11 @@ func (s *Set) ungradable(e *plan.NamedEval) Problems {
 	for i := range p.Rows {
 		if _, err := judge.ResolveModel(p.Rows[i].Spec.Judge, "", "", every); err != nil {
 			path := spec + ".judge"
-			if e.Spec.Matrix != nil && len(e.Spec.Matrix.Models) > 0 {
+			switch {
+			case e.Spec.Matrix != nil && len(e.Spec.Matrix.Models) > 0:
 				path = spec + ".matrix.models"
+			case override == "" && e.Spec.Judge != nil && e.Spec.Judge.Model != "":
+				path = spec + ".judge.model"
 			}
 			problem := problemAt(d, path, "%v", err)
 			if !slices.Contains(problems, problem) { // each prompt of a matrix asks the same model
@@ -228,7 +271,7 @@ func (s *Set) judgeModel() (v1alpha1.ModelName, error) {
 			own = s.Runs[i].Spec.Judge.Model
 		}
 		if i > 0 && own != model {
-			d := s.documents[objectKey{KindEvalRun, cmp.Or(s.Runs[i].Name, s.Runs[i].GenerateName)}]
+			d := s.documents[objectKey{KindEvalRun, runName(&s.Runs[i])}]
 			return "", Problems{problemAt(d, "spec.judge", "the EvalRuns of these files override the judge differently; load one of them at a time")}
 		}
 		model = own

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -69,6 +70,11 @@ func (ps Problems) orNil() error {
 	if len(ps) == 0 {
 		return nil
 	}
+	return ps.sorted()
+}
+
+// sorted are the problems in the order of files and lines.
+func (ps Problems) sorted() Problems {
 	sorted := slices.Clone(ps)
 	slices.SortStableFunc(sorted, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -91,10 +97,17 @@ func fieldMessage(e *field.Error) string {
 	if e.Detail == "" {
 		return e.ErrorBody()
 	}
-	if v := shown(e.BadValue); v != "" && v != `""` {
-		return v + ": " + e.Detail
+	v := shown(e.BadValue)
+	if v == "" || v == `""` || says(e.Detail, v) {
+		return e.Detail
 	}
-	return e.Detail
+	return v + ": " + e.Detail
+}
+
+// says tells whether a message names a value itself, so that it need not stand in front.
+func says(message, value string) bool {
+	bare := strings.Trim(value, `"`)
+	return strings.Contains(message, strconv.Quote(bare)) || strings.Contains(message, " is "+bare+",")
 }
 
 // shown is a value as a message shows it.

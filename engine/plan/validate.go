@@ -84,7 +84,7 @@ func (v *validator) rubrics(spec *v1alpha1.EvalSpec, path *field.Path) {
 		v.rubricSource(&r.RubricSource, at)
 	}
 	if !counts {
-		v.invalid(list, "0", "every weight is 0, so no score can be made; give at least one rubric a weight above 0")
+		v.invalid(list, "", "every weight is 0, so no score can be made; give at least one rubric a weight above 0")
 	}
 }
 
@@ -96,8 +96,8 @@ func (v *validator) rubricSource(r *v1alpha1.RubricSource, path *field.Path) {
 		return
 	}
 	v.fraction(path.Child("threshold"), r.Threshold)
-	if len(formsOf(&r.RubricSpec)) > 0 {
-		v.forbidden(path.Child("ref"), exactlyOneSource)
+	if forms := formsOf(&r.RubricSpec); len(forms) > 0 {
+		v.forbidden(path.Child("ref"), strings.Join(append(forms, "ref"), " and ")+" exclude each other: "+exactlyOneSource)
 	}
 	if r.Aggregation != "" || r.RequireEvidence || r.RequiredGate != "" || r.Scale != nil || r.Description != "" {
 		v.forbidden(path.Child("ref"), "with ref only threshold and strict can be set here; change the rest in the Rubric")

@@ -140,7 +140,7 @@ func (v *validator) criteria(r *v1alpha1.RubricSpec, path *field.Path) {
 		v.anchors(c, at)
 	}
 	if !counts {
-		v.invalid(path, "0", "every weight is 0, so no score can be made; give at least one criterion a weight above 0")
+		v.invalid(path, "", "every weight is 0, so no score can be made; give at least one criterion a weight above 0")
 	}
 }
 

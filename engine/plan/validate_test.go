@@ -156,7 +156,7 @@ func TestValidateEval(t *testing.T) {
 		}), "spec.rubrics[1].name: Duplicate"},
 		"S-10 several rubrics, all of weight 0": {evalOf(func(s *v1alpha1.EvalSpec) {
 			s.Rubric, s.Rubrics = nil, []v1alpha1.NamedRubric{{Name: "a", Weight: ptr(0.0), RubricSource: *text("t")}, {Name: "b", Weight: ptr(0.0), RubricSource: *text("t")}}
-		}), "spec.rubrics: Invalid value: \"0\": every weight is 0"},
+		}), "spec.rubrics: Invalid value: \"\": every weight is 0"},
 		"S-10 several rubrics, one of weight 0": {evalOf(func(s *v1alpha1.EvalSpec) {
 			s.Rubric, s.Rubrics = nil, []v1alpha1.NamedRubric{{Name: "a", Weight: ptr(0.0), RubricSource: *text("t")}, {Name: "b", RubricSource: *text("t")}}
 		}), ""},

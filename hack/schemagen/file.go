@@ -22,6 +22,8 @@ func file(spec *apiextensionsv1.JSONSchemaProps) (*schema, error) {
 		Title:       "mcptest YAML",
 		Description: "Evals that grade LLM answers with rubrics. Run them with: kubectl mcptest eval -f FILE",
 		Type:        "object", Definitions: definitions, AdditionalProperties: false,
+		// Where files keep what they anchor, as those of Compose do.
+		PatternProperties: map[string]*schema{"^x-": {}},
 		Properties: map[string]*schema{
 			mcptest.BlockEvals:     {Description: "What is graded, each item a row of the report.", Type: []string{"array", "null"}, Items: refer("eval")},
 			mcptest.BlockRubrics:   {Description: "Rubrics by name. Evals use them with rubric: {ref: NAME}.", Type: []string{"object", "null"}, AdditionalProperties: orText(refer("rubric"))},

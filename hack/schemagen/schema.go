@@ -22,6 +22,7 @@ type schema struct {
 	UniqueItems          bool               `json:"uniqueItems,omitempty"`
 	Properties           map[string]*schema `json:"properties,omitempty"`
 	PropertyNames        *schema            `json:"propertyNames,omitempty"`
+	PatternProperties    map[string]*schema `json:"patternProperties,omitempty"`
 	AdditionalProperties any                `json:"additionalProperties,omitempty"` // false, or a schema
 	MinProperties        *int64             `json:"minProperties,omitempty"`
 	MaxProperties        *int64             `json:"maxProperties,omitempty"`

@@ -176,10 +176,10 @@ func (o *Options) plan() (*chosen, error) {
 	if err != nil {
 		return nil, err
 	}
+	p, err := set.Plan(plan.Options{JudgeModel: v1alpha1.ModelName(o.JudgeModel)})
 	for _, note := range set.Notes {
 		fmt.Fprintln(o.ErrOut, "note:", note)
 	}
-	p, err := set.Plan(plan.Options{JudgeModel: v1alpha1.ModelName(o.JudgeModel)})
 	if err != nil {
 		return nil, err
 	}

@@ -82,10 +82,10 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p, err := set.Plan(options)
 	for _, note := range set.Notes {
 		fmt.Fprintln(o.ErrOut, "note:", note)
 	}
-	p, err := set.Plan(options)
 	if err != nil {
 		return err
 	}

@@ -92,9 +92,6 @@ func (o *Options) fromFiles(ctx context.Context, client *cluster.Client) ([]*v1a
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range set.Notes {
-		fmt.Fprintln(o.ErrOut, "note:", note)
-	}
 	if ns := set.Namespace; ns != "" && ns != client.Namespace {
 		if o.Kube.Namespace != nil && *o.Kube.Namespace != "" {
 			return nil, fmt.Errorf("the manifests are of namespace %q and -n says %q; make them agree", ns, client.Namespace)
@@ -102,6 +99,9 @@ func (o *Options) fromFiles(ctx context.Context, client *cluster.Client) ([]*v1a
 		client.Namespace = ns
 	}
 	evals, err := set.Selected()
+	for _, note := range set.Notes {
+		fmt.Fprintln(o.ErrOut, "note:", note)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ func TestRecognise(t *testing.T) {
 		"evals":                       {"evals: []", "mcptest"},
 		"rubrics":                     {"name: x\nrubrics: {}", "mcptest"},
 		"servers only":                {"servers: {}", "mcptest"},
+		"tests only":                  {"version: 1\ntests: []", "mcptest"},
+		"what other tools have too":   {"name: x\nversion: 1\nconfig: {}", ""},
 		"JSON":                        {`{"evals": []}`, "mcptest"},
 		"a manifest":                  {"kind: Eval\nevals: []", ""},
 		"a manifest without its kind": {"apiVersion: v1\nevals: []", ""},

@@ -24,6 +24,7 @@ var (
 	judgeType        = reflect.TypeFor[v1alpha1.JudgeSpec]()
 	treeType         = reflect.TypeFor[v1alpha1.TreeNode]()
 	scaleType        = reflect.TypeFor[v1alpha1.Scale]()
+	criterionType    = reflect.TypeFor[v1alpha1.Criterion]()
 )
 
 // key is one key of a mapping: the field that it is rewritten to.
@@ -65,10 +66,12 @@ var foreign = map[reflect.Type]map[string]string{
 		"ref":   "write rubric: {ref: ...}",
 	},
 	rubricType: {"ref": "a rubric of this file stands on its own; write it out, and refer to it in an eval"},
-	treeType: {
-		"ifYes": "write yes", "if_yes": "write yes", "if-yes": "write yes", "true": "write yes",
-		"ifNo": "write no", "if_no": "write no", "if-no": "write no", "false": "write no",
-	},
+}
+
+// branches are the keys yes and no of a tree, by what people may write for them.
+var branches = map[string]string{
+	"ifYes": "yes", "if_yes": "yes", "if-yes": "yes", "true": "yes",
+	"ifNo": "no", "if_no": "no", "if-no": "no", "false": "no",
 }
 
 // clusterOnly are fields of manifests that mean something in a cluster only.

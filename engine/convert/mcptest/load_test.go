@@ -194,6 +194,30 @@ func TestVariables(t *testing.T) {
 	})
 }
 
+func TestNotes(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"no evals":                      {"evals: []", []string{"<stdin>:1: holds no evals"}},
+		"an empty file":                 {"# later\n", []string{"<stdin>: holds no evals"}},
+		"what looks like a variable":    {"variables: {a: b}\nevals:\n- name: e\n  prompt: ${ a } ${a}\n  rubric: ${a", []string{`<stdin>:4: "${ a } " stands as text: it is no variable; one is written ${name}`, `<stdin>:5: "${a" stands as text: it is no variable; one is written ${name}`}},
+		"x- is a place for anchors":     {"x-base: &b {rubric: x}\nevals: [{<<: *b, name: e}]", nil},
+		"$${name} is no such text":      {"variables: {a: b}\nevals: [{name: e, rubric: \"$${a}\"}]", nil},
+		"an empty rubric beside others": {"evals: [{name: e, rubric: , rubrics: [{name: a, text: b}]}]", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, _, err := load(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, set.Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestOtherBlocksAreNoted(t *testing.T) {
 	set, err := manifest.Load([]string{manifest.Stdin}, strings.NewReader("version: 1\nservers:\n  demo: {command: [x]}\ntests: [1]\nevals:\n"))
 	if err != nil {
@@ -201,8 +225,9 @@ func TestOtherBlocksAreNoted(t *testing.T) {
 	}
 	want := []string{
 		"<stdin>:1: version is not read here: only evals are graded",
-		"<stdin>:4: tests is not read here: only evals are graded",
 		"<stdin>:3: servers belong to live evals, which this version defers: their settings are not read",
+		"<stdin>:4: tests is not read here: only evals are graded",
+		"<stdin>:5: holds no evals",
 	}
 	if diff := cmp.Diff(want, set.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
@@ -222,10 +247,10 @@ func TestS52ProblemsAreToldInTheTermsOfTheFile(t *testing.T) {
 		"an unknown block":                             {"rubic:\n  a: x\nevals:\n- {name: a, rubric: x}", `1: rubic: unknown field; did you mean "rubrics"?`},
 		"an unknown ref":                               {"rubrics: {helpful: x}\n" + eval("rubric: {ref: helpfull}"), `4: evals[0].rubric.ref: rubric "helpfull" is not among the rubrics of this file; did you mean "helpful"?`},
 		"a ref without rubrics":                        {eval("rubric: {ref: helpful}"), `3: evals[0].rubric.ref: rubric "helpful" is not among the rubrics of this file; write it there`},
-		"a ref in a rubric":                            {"rubrics:\n  a: {ref: b}", `2: rubrics[a].ref: unknown field; a rubric of this file stands on its own; write it out, and refer to it in an eval`},
+		"a ref in a rubric":                            {"rubrics:\n  a: {ref: b}", `2: rubrics.a.ref: unknown field; a rubric of this file stands on its own; write it out, and refer to it in an eval`},
 		"a ref with more than an override":             {"rubrics: {a: x}\n" + eval("rubric: {ref: a, scale: letter}"), `4: evals[0].rubric.ref: with ref only threshold and strict can be set here; change the rest under rubrics:`},
 		"an override that nothing can pass":            {"rubrics: {a: {threshold: 0.3, tree: {ask: x, yes: {score: 0.5}, no: {score: 0}}}}\n" + eval("rubric: {ref: a, threshold: 0.9}"), `4: evals[0].rubric.tree: 0.5: no candidate could pass: the best leaf scores 0.5 and the threshold is 0.9; lower the threshold, or raise a leaf`},
-		"an unknown preset":                            {eval("rubric: {preset: groundednes}"), `3: evals[0].rubric.preset: groundednes: unknown preset "groundednes"; did you mean "groundedness"?`},
+		"an unknown preset":                            {eval("rubric: {preset: groundednes}"), `3: evals[0].rubric.preset: unknown preset "groundednes"; did you mean "groundedness"?`},
 		"an unknown aggregation":                       {eval("rubric: {aggregation: average, criteria: [{name: a, description: b}]}"), `3: evals[0].rubric.aggregation: "average": supported values: "weighted_average", "min", "worst"`},
 		"an unknown scale":                             {eval("rubric: {scale: leter, text: x}"), `3: evals[0].rubric.scale: unknown scale "leter"; did you mean "letter"?`},
 		"likert without its ends":                      {eval("rubric: {scale: likert, text: x}"), `3: evals[0].rubric.scale: likert needs its ends; write {likert: {min: 1, max: 5}}`},
@@ -243,6 +268,20 @@ func TestS52ProblemsAreToldInTheTermsOfTheFile(t *testing.T) {
 		"a mapping where a text is expected":           {eval("prompt: {a: b}\nrubric: x"), `3: evals[0].prompt: is a mapping, where a text is expected`},
 		"a missing description":                        {eval("rubric:\n  criteria:\n  - name: a"), `5: evals[0].rubric.criteria[0].description: missing: say what the judge must look at`},
 		"no rubric":                                    {eval("response: x"), `2: evals[0].rubric: missing: set exactly one of rubric (one) or rubrics (several, all must pass)`},
+		"an empty rubric beside a threshold":           {eval("rubric:\nthreshold: 0.6"), `3: evals[0].rubric: is empty; write what the judge must look for`},
+		"a rubric of no words":                         {eval("rubric: \"\""), `3: evals[0].rubric: is empty; write what the judge must look for`},
+		"an empty rubric under rubrics":                {"rubrics:\n  g:", `2: rubrics.g: is empty; write what the judge must look for`},
+		"no criteria":                                  {"rubrics:\n  g:\n    criteria: []", `3: rubrics.g.criteria: is empty; write at least one`},
+		"the path of a rubric whose name is no word":   {"rubrics:\n  a b:\n    texd: x", `3: rubrics["a b"].texd: unknown field; did you mean "text"?`},
+		"both branches of a tree have a wrong name":    {eval("rubric: {tree: {ask: a, if_yes: {score: 1}, if_no: {score: 0}}}"), `3: evals[0].rubric.tree.if_yes: unknown field; write yes`},
+		"a key that begins with a dash":                {"evals: []\n-name: x", `2: -name: unknown field; a dash needs a blank after it: write "- name:"`},
+		"a text for when":                              {eval("rubric: {criteria: [{name: a, description: b, when: error}]}"), `3: evals[0].rubric.criteria[0].when: is the text "error", where a mapping is expected; write {contains: "error"}`},
+		"a text for a panel":                           {eval("rubric: x\njudge: {panel: gpt-a}"), `4: evals[0].judge.panel: is the text "gpt-a", where a list is expected; write [gpt-a, ...]`},
+		"a text for a judge":                           {eval("rubric: x\njudge: gpt-a"), `4: evals[0].judge: is the text "gpt-a", where a mapping is expected; write {model: gpt-a}`},
+		"a number for a branch":                        {eval("rubric: {tree: {ask: a, yes: 1.0, no: {score: 0}}}"), `3: evals[0].rubric.tree.yes: is the number 1, where a mapping is expected; write {score: 1.0}`},
+		"a text for a criterion":                       {eval("rubric: {criteria: [Is it so]}"), `3: evals[0].rubric.criteria[0]: is the text "Is it so", where a mapping is expected; write {name: ..., description: "Is it so"}`},
+		"a percentage":                                 {eval("rubric: x\nthreshold: 80%"), `4: evals[0].threshold: is the text "80%", where a number is expected; write 0.8`},
+		"a decimal comma":                              {eval("rubric: x\nthreshold: 0,7"), `4: evals[0].threshold: is the text "0,7", where a number is expected; write 0.7`},
 		"no name":                                      {"evals:\n- rubric: x", `2: evals[0].name: missing: give the eval a name; the report shows it`},
 		"an empty name":                                {"evals:\n- name:\n  rubric: x", `2: evals[0].name: missing: give the eval a name; the report shows it`},
 		"a name that is there twice":                   {"evals:\n- {name: a, rubric: x}\n- {name: a, rubric: x}", `3: evals[1].name: "a" is there twice; every eval has a name of its own`},
@@ -252,11 +291,11 @@ func TestS52ProblemsAreToldInTheTermsOfTheFile(t *testing.T) {
 		"an eval that is none":                         {"evals: [a]", `1: evals[0]: is a single value, where an eval is expected: a mapping with a name and a rubric`},
 		"servers that are no mapping":                  {"servers: [a]", `1: servers: is a list, where a mapping of names to servers is expected`},
 		"rubrics that are no mapping":                  {"rubrics: [a]", `1: rubrics: is a list, where a mapping of names to rubrics is expected`},
-		"variables that are no texts":                  {"evals:\nvariables: {a: [b]}", `2: variables[a]: is a list, where a text is expected`},
-		"a variable that is empty":                     {"evals:\nvariables:\n  a:", `3: variables[a]: is empty; write a text, or "" for none`},
+		"variables that are no texts":                  {"evals:\nvariables: {a: [b]}", `2: variables.a: is a list, where a text is expected`},
+		"a variable that is empty":                     {"evals:\nvariables:\n  a:", `3: variables.a: is empty; write a text, or "" for none`},
 		"an unknown variable":                          {"variables: {team: x}\n" + eval("prompt: ${teem}\nrubric: x"), `4: evals[0].prompt: variable "teem" is not among the variables of this file; did you mean "team"?`},
 		"an unknown variable that is like none":        {"variables: {team: x}\n" + eval("prompt: ${USER}\nrubric: x"), `4: evals[0].prompt: variable "USER" is not among the variables of this file; add it there, or write $${USER} for that very text`},
-		"a judge that nobody offers":                   {eval("response: r\nrubric: x\njudge: {model: llama-9}"), `5: evals[0].judge: model llama-9: its name does not tell its provider: set judge.provider`},
+		"a judge that nobody offers":                   {eval("response: r\nrubric: x\njudge: {model: llama-9}"), `5: evals[0].judge.model: model llama-9: its name does not tell its provider: set judge.provider`},
 		"a tag":                                        {eval("rubric: {threshold: !!binary aGk=, text: x}"), `3: evals[0].rubric.threshold: !!binary is not read here; write the text itself`},
 		"a key that is a list":                         {eval("? [a]\n: b\nrubric: x"), `3: evals[0]: a key must be a name, not a mapping or a list`},
 		"a merge of what is no mapping":                {eval("<<: a\nrubric: x"), `3: evals[0]: << merges a mapping, or a list of them`},

@@ -43,7 +43,16 @@ func Format() *convert.Format {
 	}
 }
 
+// telling are the blocks by which a file is recognised that has nothing to read; other files have the rest of
+// OtherBlocks too.
+var telling = []string{"tests", "agents", "tools", "suites", "compliance", "reporters"}
+
 func recognise(top *yaml.Node) bool {
+	return hasEvals(top) || slices.ContainsFunc(telling, func(block string) bool { return convert.Value(top, block) != nil })
+}
+
+// hasEvals tells whether a document has a block that is read.
+func hasEvals(top *yaml.Node) bool {
 	return slices.ContainsFunc([]string{BlockEvals, BlockRubrics, BlockServers}, func(block string) bool {
 		return convert.Value(top, block) != nil
 	})

@@ -1,8 +1,7 @@
 package mcptest
 
 import (
-	"maps"
-	"reflect"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -63,18 +62,23 @@ func (r *rewriter) file(n *yaml.Node) {
 		r.Say(n, "", "not mcptest YAML; write the blocks %s and %s", BlockEvals, BlockRubrics)
 		return
 	}
+	entries := r.Entries(n, "", 0)
+	if !hasEvals(n) && !slices.ContainsFunc(entries, misspelled) {
+		r.Note(n, "holds no evals: not read")
+		return
+	}
 	blocks := make(map[string]*yaml.Node)
-	for _, e := range r.Entries(n, "", 0) {
-		known := []string{BlockEvals, BlockRubrics, BlockServers, BlockVariables}
+	for _, e := range entries {
 		switch {
-		case slices.Contains(known, e.Name):
+		case strings.HasPrefix(e.Name, "x-"): // a place for anchors
+		case slices.Contains(readBlocks, e.Name):
 			if blocks[e.Name] = r.Enter(e.Value, e.Name, 1); blocks[e.Name] == nil {
 				return
 			}
 		case slices.Contains(OtherBlocks(), e.Name):
 			r.Note(e.Key, "%s is not read here: only evals are graded", e.Name)
 		default:
-			r.Say(e.Key, convert.Clip(e.Name), "unknown field%s", nearestOr(e.Name, append(known, OtherBlocks()...)))
+			r.Say(e.Key, convert.Clip(e.Name), "unknown field%s", blockHint(e.Name))
 		}
 	}
 	if b := blocks[BlockVariables]; b != nil {
@@ -89,6 +93,28 @@ func (r *rewriter) file(n *yaml.Node) {
 	if b := blocks[BlockEvals]; b != nil {
 		r.evalBlock(b)
 	}
+}
+
+// readBlocks are the blocks that are read.
+var readBlocks = []string{BlockEvals, BlockRubrics, BlockServers, BlockVariables}
+
+// misspelled tells whether a block may have been meant to be one of evals.
+func misspelled(e convert.Entry) bool {
+	near := nearest.Name(e.Name, slices.Concat(readBlocks, OtherBlocks()))
+	return !slices.Contains(OtherBlocks(), e.Name) && slices.Contains([]string{BlockEvals, BlockRubrics}, near)
+}
+
+// blockHint says what an unknown block may have meant.
+func blockHint(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return dashHint(name)
+	}
+	return nearestOr(name, slices.Concat(readBlocks, OtherBlocks()))
+}
+
+// dashHint says how an item of a list is written, for a key that begins with its dash.
+func dashHint(name string) string {
+	return fmt.Sprintf("; a dash needs a blank after it: write \"- %s:\"", convert.Clip(name[1:]))
 }
 
 // isMapping tells whether a block that is there is a mapping; an empty block is none, and no problem.
@@ -117,8 +143,12 @@ func (r *rewriter) rubricBlock(n *yaml.Node) {
 		r.rubrics[e.Name] = slugs.Unique(e.Name, "rubric")
 	}
 	for _, e := range entries {
-		at := place{from: convert.Entered(BlockRubrics, e.Name)}
+		at := place{from: convert.Named(BlockRubrics, e.Name)}
 		r.document("Rubric", at, e.Key, func() {
+			if isBlankText(e.Value) {
+				r.Say(e.Key, at.from, emptyRubric)
+				return
+			}
 			r.meta(e.Key, at.from, r.rubrics[e.Name])
 			spec := r.remember(place{at.from, "spec"})
 			if v := r.value(e.Value, rubricType, spec, 2); v != nil {
@@ -131,7 +161,8 @@ func (r *rewriter) rubricBlock(n *yaml.Node) {
 // evalBlock makes an Eval of each item of evals.
 func (r *rewriter) evalBlock(n *yaml.Node) {
 	switch {
-	case convert.IsNull(n):
+	case convert.IsNull(n), n.Kind == yaml.SequenceNode && len(n.Content) == 0:
+		r.Note(n, "holds no evals")
 		return
 	case n.Kind != yaml.SequenceNode:
 		r.Say(n, BlockEvals, "is %s, where a list of evals is expected: begin each with a dash, as in \"- name: ...\"", kindOf(n))
@@ -177,14 +208,24 @@ func (r *rewriter) meta(n *yaml.Node, from, name string) {
 func (r *rewriter) eval(n *yaml.Node, at place) {
 	spec := r.remember(place{at.from, "spec"})
 	entries := r.Entries(n, at.from, 2)
-	var name, threshold *convert.Entry
+	var name, rubric, threshold *convert.Entry
+	several := false
 	for i := range entries {
 		switch e := &entries[i]; e.Name {
 		case "name":
 			name = e
+		case "rubric":
+			rubric = e
+		case "rubrics":
+			several = true
 		case "threshold":
 			threshold = e
 		}
+	}
+	if rubric != nil && isBlankText(rubric.Value) && !several {
+		r.Say(rubric.Key, convert.Child(at.from, "rubric"), emptyRubric)
+		threshold = nil // belongs to what is not there
+		entries = slices.DeleteFunc(entries, func(e convert.Entry) bool { return e.Name == "rubric" })
 	}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e convert.Entry) bool { return e.Name == "threshold" })
 	out := r.fields(n, entries, evalType, spec, 2)
@@ -227,146 +268,18 @@ func (r *rewriter) threshold(e *convert.Entry, entries []convert.Entry, spec *ya
 	}
 }
 
+// emptyRubric is said of a rubric without anything in it.
+const emptyRubric = "is empty; write what the judge must look for"
+
+// isBlankText tells whether a value is empty, or a text of blanks.
+func isBlankText(n *yaml.Node) bool {
+	n = aliased(n)
+	return n.Kind == yaml.ScalarNode && (convert.IsNull(n) || strings.TrimSpace(n.Value) == "")
+}
+
 func aliased(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
 	return n
-}
-
-// value rewrites a value for a field of a type; nil when it was told what is wrong. What has not the shape that the type
-// has is kept: the check of the manifest says so.
-func (r *rewriter) value(n *yaml.Node, t reflect.Type, at place, depth int) *yaml.Node {
-	if n = r.Enter(n, at.from, depth); n == nil {
-		return nil
-	}
-	switch t = convert.Deref(t); {
-	case (t == rubricType || t == rubricSourceType) && convert.IsText(n):
-		out := convert.Empty(n, yaml.MappingNode)
-		convert.Put(out, n, "text", r.text(n, r.remember(place{at.from, convert.Child(at.to, "text")})))
-		return out
-	case t == scaleType && convert.IsText(n):
-		return r.scale(n, at)
-	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
-		return r.fields(n, r.Entries(n, at.from, depth), t, at, depth)
-	case t.Kind() == reflect.Map && n.Kind == yaml.MappingNode:
-		return r.entered(n, t, at, depth)
-	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
-		return r.list(n, t, at, depth)
-	case t.Kind() == reflect.String && convert.IsText(n):
-		return r.text(n, at)
-	case n.Kind == yaml.ScalarNode:
-		return convert.Core(n)
-	}
-	return convert.Empty(n, n.Kind)
-}
-
-// fields rewrites a mapping that stands for a struct.
-func (r *rewriter) fields(n *yaml.Node, entries []convert.Entry, t reflect.Type, at place, depth int) *yaml.Node {
-	out := convert.Empty(n, yaml.MappingNode)
-	keys := keysOf(t)
-	for _, e := range entries {
-		k, ok := keys[e.Name]
-		if !ok {
-			known := slices.Collect(maps.Keys(keys))
-			if t == evalType {
-				known = append(known, "threshold")
-			}
-			r.Say(e.Key, convert.Child(at.from, e.Name), "unknown field%s", hint(e.Name, t, known))
-			continue
-		}
-		into := r.child(at, e.Name, k.field)
-		var v *yaml.Node
-		if k.rewrite != nil {
-			v = k.rewrite(r, e.Value, into, depth+1)
-		} else {
-			v = r.value(e.Value, k.goType, into, depth+1)
-		}
-		if v != nil {
-			convert.Put(out, e.Key, k.field, v)
-		}
-	}
-	return out
-}
-
-// entered rewrites a mapping with keys of any name.
-func (r *rewriter) entered(n *yaml.Node, t reflect.Type, at place, depth int) *yaml.Node {
-	out := convert.Empty(n, yaml.MappingNode)
-	for _, e := range r.Entries(n, at.from, depth) {
-		into := r.remember(place{convert.Entered(at.from, e.Name), convert.Entered(at.to, e.Name)})
-		if v := r.value(e.Value, t.Elem(), into, depth+1); v != nil {
-			convert.Put(out, e.Key, e.Name, v)
-		}
-	}
-	return out
-}
-
-func (r *rewriter) list(n *yaml.Node, t reflect.Type, at place, depth int) *yaml.Node {
-	out := convert.Empty(n, yaml.SequenceNode)
-	for i, item := range n.Content {
-		if v := r.value(item, t.Elem(), r.item(at, i), depth+1); v != nil {
-			out.Content = append(out.Content, v)
-		}
-	}
-	return out
-}
-
-// text is the text of a scalar, with its variables replaced.
-func (r *rewriter) text(n *yaml.Node, at place) *yaml.Node {
-	return convert.Text(n, r.expand(n, at.from))
-}
-
-// server names the server as the object of that name is named.
-func (r *rewriter) server(n *yaml.Node, at place, depth int) *yaml.Node {
-	v := r.value(n, reflect.TypeFor[string](), at, depth)
-	if v != nil && v.Kind == yaml.ScalarNode && v.Value != "" && !convert.IsNull(v) {
-		v = convert.Text(v, convert.Slug(v.Value, "server"))
-	}
-	return v
-}
-
-// context takes one text for a list of one.
-func (r *rewriter) context(n *yaml.Node, at place, depth int) *yaml.Node {
-	if one := aliased(n); convert.IsText(one) {
-		list := convert.Empty(one, yaml.SequenceNode)
-		list.Content = []*yaml.Node{r.text(one, r.remember(place{at.from, convert.Item(at.to, 0)}))}
-		return list
-	}
-	return r.value(n, reflect.TypeFor[[]string](), at, depth)
-}
-
-// ref refers to a Rubric that was made of the rubrics of the file (S-52).
-func (r *rewriter) ref(n *yaml.Node, at place, depth int) *yaml.Node {
-	v := r.value(n, reflect.TypeFor[string](), at, depth)
-	if v == nil || v.Kind != yaml.ScalarNode || convert.IsNull(v) {
-		return v
-	}
-	name, ok := r.rubrics[v.Value]
-	if !ok {
-		known := slices.Collect(maps.Keys(r.rubrics))
-		say := nearest.Hint(v.Value, known)
-		if say == "" {
-			say = "; write it there"
-		}
-		r.Say(n, at.from, "rubric %q is not among the rubrics of this file%s", convert.Clip(v.Value), say)
-		return nil
-	}
-	return convert.Text(v, name)
-}
-
-// scale rewrites a scale that is named only.
-func (r *rewriter) scale(n *yaml.Node, at place) *yaml.Node {
-	name := r.expand(n, at.from)
-	t, ok := convert.Fields(scaleType)[name]
-	switch {
-	case !ok:
-		r.Say(n, at.from, "unknown scale %q%s", convert.Clip(name), nearestOr(name, slices.Collect(maps.Keys(convert.Fields(scaleType)))))
-		return nil
-	case convert.Deref(t).NumField() > 0:
-		r.Say(n, at.from, "%s needs its ends; write {likert: {min: 1, max: 5}}", name)
-		return nil
-	}
-	out := convert.Empty(n, yaml.MappingNode)
-	convert.Put(out, n, name, convert.Empty(n, yaml.MappingNode))
-	return out
 }

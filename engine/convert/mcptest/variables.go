@@ -30,7 +30,7 @@ func (r *rewriter) define(n *yaml.Node) {
 		return
 	}
 	for _, e := range r.Entries(n, BlockVariables, 1) {
-		path := convert.Entered(BlockVariables, e.Name)
+		path := convert.Named(BlockVariables, e.Name)
 		r.variables.defined[e.Name] = "" // known, whatever is wrong with it
 		switch v := r.Enter(e.Value, path, 2); {
 		case v == nil:
@@ -89,12 +89,24 @@ func (r *rewriter) expanded(n *yaml.Node, path string) string {
 			r.Say(n, path, "the variables make more than %d MiB of text; shorten them", convert.MaxFileBytes>>20)
 			return n.Value
 		}
+		r.unread(n, rest[:m[0]])
 		b.WriteString(rest[:m[0]])
 		b.WriteString(value)
 		rest = rest[m[1]:]
 	}
+	r.unread(n, rest)
 	b.WriteString(rest)
 	return b.String()
+}
+
+// unread notes a ${ between references that begins none, in a file with variables.
+func (r *rewriter) unread(n *yaml.Node, between string) {
+	i := strings.Index(between, "${")
+	if i < 0 || r.variables.defined == nil {
+		return
+	}
+	line, _, _ := strings.Cut(between[i:], "\n")
+	r.Note(n, "%q stands as text: it is no variable; one is written ${name}", convert.Clip(line))
 }
 
 // orWrite says which variable may have been meant, and else how ${name} is written as a text.
