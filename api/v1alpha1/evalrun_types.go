@@ -343,7 +343,7 @@ type BudgetStatus struct {
 	// What was taken and not given back, in US dollars: what was spent, and what is reserved for calls under way.
 	// +optional
 	TakenUSD float64 `json:"takenUSD"`
-	// A call did not fit any more: no further call is made.
+	// A call did not fit any more, and no call is under way that could leave it enough: no further call is made.
 	// +optional
 	Exhausted bool `json:"exhausted,omitempty"`
 	// What each slice of the run took, one a completion index of its Job.
@@ -365,6 +365,13 @@ type BudgetAccount struct {
 	// What this pod took and did not give back, in US dollars.
 	// +optional
 	TakenUSD float64 `json:"takenUSD"`
+	// What of takenUSD is not spent: it is reserved for calls under way, or was granted for the next ones. 0 when no call
+	// was under way as the pod last said.
+	// +optional
+	ReservedUSD float64 `json:"reservedUSD,omitempty"`
+	// The number of the claim that was entered last: an older one that comes late changes nothing.
+	// +optional
+	Claim int64 `json:"claim,omitempty"`
 }
 
 // RowResult is one row of a run, in one line.

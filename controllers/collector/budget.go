@@ -40,8 +40,8 @@ func (c *Collector) postBudget(e *exchange) (any, error) {
 		}
 		was := after.Exhausted
 		who := claimant{slice: e.grant.slice, pod: e.grant.pod.uid}
-		granted := take(after, nanoOf(*e.grant.maxCost), e.grant.pods, who, claim)
-		answer = wire.Allowance{Granted: granted.usd(), Exhausted: after.Exhausted}
+		granted, wait := take(after, nanoOf(*e.grant.maxCost), e.grant.pods, who, claim)
+		answer = wire.Allowance{Granted: granted.usd(), Exhausted: after.Exhausted, Wait: wait}
 		ended = nil
 		if after.Exhausted && !was {
 			ended = run
@@ -66,9 +66,10 @@ func checkClaim(g *grant, claim wire.Claim) error {
 	switch {
 	case g.maxCost == nil:
 		return refuse(http.StatusUnprocessableEntity, reasonClaim, "run %s has no maxCost: its calls need no allowance", g.root.name)
-	case claim.Used < 0, claim.Want < claim.Used, claim.Extra < 0:
+	case claim.Used < 0, claim.Reserved < 0, claim.Reserved > claim.Used, claim.Least < 0, claim.Want < claim.Used+claim.Least, claim.Extra < 0, claim.Number < 0:
 		return refuse(http.StatusUnprocessableEntity, reasonClaim,
-			"a claim of used %v, want %v, extra %v cannot be: they are US dollars, 0 or more, and want is no less than used", claim.Used, claim.Want, claim.Extra)
+			"claim %d of used %v, reserved %v, want %v, least %v, extra %v cannot be: they are US dollars, 0 or more; reserved is no more than used, and want no less than used and least together",
+			claim.Number, claim.Used, claim.Reserved, claim.Want, claim.Least, claim.Extra)
 	}
 	return nil
 }

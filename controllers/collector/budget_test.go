@@ -52,18 +52,27 @@ func TestS42PodsTakeOfOneBudget(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	w.collector.events = recorder
 	// Two pods: an eighth of what is left after the need.
-	w.wantAllowance(w.claim("pod-0", wire.Claim{Want: 0.2, Extra: 5}), wire.Allowance{Granted: 0.3})
-	w.wantAllowance(w.claim("pod-1", wire.Claim{Want: 0.7}), wire.Allowance{Granted: 0.7})
+	w.wantAllowance(w.claim("pod-0", wire.Claim{Number: 1, Want: 0.2, Least: 0.1, Extra: 5}), wire.Allowance{Granted: 0.3})
+	w.wantAllowance(w.claim("pod-1", wire.Claim{Number: 1, Want: 0.7, Least: 0.7}), wire.Allowance{Granted: 0.7})
 	writes := w.writes
-	w.wantAllowance(w.claim("pod-1", wire.Claim{Want: 0.7}), wire.Allowance{Granted: 0.7})
+	w.wantAllowance(w.claim("pod-1", wire.Claim{Number: 1, Want: 0.7, Least: 0.7}), wire.Allowance{Granted: 0.7})
 	if w.writes != writes {
 		t.Error("the same claim again was written")
 	}
-	w.wantAllowance(w.claim("pod-0", wire.Claim{Used: 0.3, Want: 0.4}), wire.Allowance{Granted: 0.3, Exhausted: true})
-	w.wantAllowance(w.claim("pod-1", wire.Claim{Used: 0.7, Want: 0.8}), wire.Allowance{Granted: 0.7, Exhausted: true})
-	w.wantAllowance(w.claim("pod-1", wire.Claim{Used: 0.5, Want: 0.5, Final: true}), wire.Allowance{Granted: 0.5, Exhausted: true})
-	want := &v1alpha1.BudgetStatus{TakenUSD: 0.8, Exhausted: true, Accounts: []v1alpha1.BudgetAccount{
-		{Slice: 0, Pod: "uid-pod-0", TakenUSD: 0.3}, {Slice: 1, Pod: "uid-pod-1", TakenUSD: 0.5},
+	// The first pod spent 0.1, and gives the rest back while it waits for the call of the second.
+	w.wantAllowance(w.claim("pod-0", wire.Claim{Number: 2, Used: 0.1, Want: 0.5, Least: 0.4}), wire.Allowance{Granted: 0.1, Wait: true})
+	writes = w.writes
+	w.wantAllowance(w.claim("pod-0", wire.Claim{Number: 3, Used: 0.1, Want: 0.5, Least: 0.4}), wire.Allowance{Granted: 0.1, Wait: true})
+	if w.writes != writes {
+		t.Error("a claim that only asks again was written")
+	}
+	w.wantAllowance(w.claim("pod-1", wire.Claim{Number: 2, Used: 0.6, Want: 0.8, Least: 0.2}), wire.Allowance{Granted: 0.8})
+	w.wantAllowance(w.claim("pod-1", wire.Claim{Number: 3, Used: 0.7, Want: 0.9, Least: 0.2}), wire.Allowance{Granted: 0.9})
+	w.wantAllowance(w.claim("pod-0", wire.Claim{Number: 4, Used: 0.1, Want: 0.5, Least: 0.4}), wire.Allowance{Granted: 0.1, Exhausted: true})
+	w.wantAllowance(w.claim("pod-1", wire.Claim{Number: 4, Used: 0.9, Want: 1, Least: 0.1}), wire.Allowance{Granted: 0.9, Exhausted: true})
+	w.wantAllowance(w.claim("pod-1", wire.Claim{Number: 5, Used: 0.75, Want: 0.75, Final: true}), wire.Allowance{Granted: 0.75, Exhausted: true})
+	want := &v1alpha1.BudgetStatus{TakenUSD: 0.85, Exhausted: true, Accounts: []v1alpha1.BudgetAccount{
+		{Slice: 0, Pod: "uid-pod-0", TakenUSD: 0.1, Claim: 4}, {Slice: 1, Pod: "uid-pod-1", TakenUSD: 0.75, Claim: 5},
 	}}
 	if diff := cmp.Diff(want, w.run("run").Status.Budget); diff != "" {
 		t.Error(diff)
@@ -122,6 +131,11 @@ func TestS42ClaimsThatCannotBeAreRefused(t *testing.T) {
 		"used below 0":               wire.Claim{Used: -1},
 		"want below used":            wire.Claim{Used: 2, Want: 1},
 		"extra below 0":              wire.Claim{Want: 1, Extra: -1},
+		"reserved below 0":           wire.Claim{Want: 1, Reserved: -1},
+		"reserved above used":        wire.Claim{Used: 1, Want: 1, Reserved: 2},
+		"least below 0":              wire.Claim{Want: 1, Least: -1},
+		"least above want":           wire.Claim{Used: 1, Want: 2, Least: 1.5},
+		"a number below 0":           wire.Claim{Want: 1, Number: -1},
 		"a number past all":          `{"used": 1e400}`,
 		"something that is no claim": `[]`,
 	} {
@@ -142,9 +156,9 @@ func TestS42AClaimThatWasOvertakenIsDecidedAnew(t *testing.T) {
 	w := newLimitedRun(t, 1, 4, 2)
 	w.cached.keepOld(w.run("run")) // the cache does not see what follows
 	w.wantAllowance(w.claim("pod-0", wire.Claim{Want: 0.75}), wire.Allowance{Granted: 0.75})
-	w.wantAllowance(w.claim("pod-1", wire.Claim{Want: 0.75}), wire.Allowance{Granted: 0.25, Exhausted: true})
-	if got := w.run("run").Status.Budget.TakenUSD; got != 1 {
-		t.Errorf("%v taken, want 1", got)
+	w.wantAllowance(w.claim("pod-1", wire.Claim{Want: 0.75}), wire.Allowance{Wait: true})
+	if got := w.run("run").Status.Budget.TakenUSD; got != 0.75 {
+		t.Errorf("%v taken, want 0.75", got)
 	}
 
 	t.Run("a few times", func(t *testing.T) {
@@ -165,10 +179,7 @@ func TestS42PodsThatComeAtOnceNeverGetMoreThanThereIs(t *testing.T) {
 		all.Go(func() {
 			for n := range 5 {
 				var allowance wire.Allowance
-				claim := wire.Claim{Used: granted[i], Want: float64(n+1) * 0.03}
-				if claim.Want < claim.Used {
-					claim.Want = claim.Used
-				}
+				claim := wire.Claim{Number: int64(n) + 1, Used: granted[i], Want: granted[i] + 0.03, Least: 0.03}
 				w.ask(fmt.Sprintf("pod-%d", i), http.MethodPost, "/v1/budget", claim).into(t, &allowance)
 				granted[i] = allowance.Granted
 			}

@@ -28,7 +28,10 @@ const (
 )
 
 // budgetEval is the eval of these stories.
-func budgetEval() string {
+func budgetEval() string { return budgetEvalOf(budgetRows) }
+
+// budgetEvalOf is the same with so many rows.
+func budgetEvalOf(rows int) string {
 	var b strings.Builder
 	b.WriteString(`
 apiVersion: eval.mcptest.dev/v1alpha1
@@ -44,7 +47,7 @@ spec:
 		fmt.Fprintf(&b, "    - {name: c%d, description: It is good in respect %d.}\n", i, i)
 	}
 	b.WriteString("  matrix:\n    prompts:\n")
-	for i := range budgetRows {
+	for i := range rows {
 		fmt.Fprintf(&b, "    - Describe thing %02d.\n", i)
 	}
 	return b.String()
@@ -180,6 +183,27 @@ var _ = Describe("A budget", func() {
 		Expect(float64(answered)*perCall).To(BeNumerically("<=", half*1.1), "what the prompt cache saves differs from run to run")
 		Expect(taken.TakenUSD).To(BeNumerically("<=", half+1e-9))
 		Expect(taken.TakenUSD).To(BeNumerically(">=", b.run(ctx, "killed").Status.Summary.CostUSD-1e-9))
+	})
+
+	It("is enough when it is a little more than what the calls cost, however many are made at once", func(ctx SpecContext) {
+		const rows = 12
+		b := newBench(ctx, everythingIsGood)
+		b.apply(ctx, budgetEvalOf(rows))
+		run := func(name, limit string) string {
+			return fmt.Sprintf("apiVersion: eval.mcptest.dev/v1alpha1\nkind: EvalRun\nmetadata: {name: %s}\n"+
+				"spec: {evalRef: {name: costly}, parallelism: 1, concurrency: 16%s}\n", name, limit)
+		}
+		b.apply(ctx, run("unlimited", ""))
+		Eventually(b.outcome(ctx, "unlimited")).Should(Equal(v1alpha1.OutcomePassed))
+		cost := b.run(ctx, "unlimited").Status.Summary.CostUSD
+		Expect(cost).To(BeNumerically(">", 0))
+		b.apply(ctx, run("limited", fmt.Sprintf(", maxCost: %.9f", cost*1.05)))
+		Eventually(b.outcome(ctx, "limited")).Should(Equal(v1alpha1.OutcomePassed))
+		ended := b.run(ctx, "limited").Status
+		Expect(ended.Summary.Passed).To(BeEquivalentTo(rows))
+		Expect(ended.Summary.Calls).To(BeEquivalentTo(rows * budgetQuestions))
+		Expect(ended.Budget.Exhausted).To(BeFalse())
+		GinkgoWriter.Printf("%v of %v\n", ended.Summary.CostUSD, cost*1.05)
 	})
 
 	It("outlives the manager, and a run that is suspended and resumed", func(ctx SpecContext) {

@@ -42,6 +42,9 @@ const (
 	// DefaultLinger is what a killed pod may lose of its judgments, beside those under way. It saves a write of most
 	// rows: the judgments of a row come in together, and then its findings hold them all.
 	DefaultLinger = 100 * time.Millisecond
+	// DefaultMoneyPatience is how long calls wait for those that other pods have under way. A pod that died may have said
+	// that it has some.
+	DefaultMoneyPatience = 3 * time.Minute
 	// DefaultMaxUnsent is how many judgments may wait for a collector that is away: about 2 KiB each.
 	DefaultMaxUnsent = 4096
 )
@@ -74,6 +77,8 @@ type Options struct {
 	Flush time.Duration
 	// Linger is how long judgments wait for more of their kind before they are posted.
 	Linger time.Duration
+	// MoneyPatience is how long calls wait for the calls of other pods to end when maxCost has no room for them (S-42).
+	MoneyPatience time.Duration
 	// MaxUnsent is how many judgments may wait to be posted before no further row is begun.
 	MaxUnsent int
 }
@@ -84,6 +89,7 @@ func (o *Options) setDefaults() {
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	o.Flush = cmp.Or(o.Flush, DefaultFlush)
 	o.Linger = cmp.Or(o.Linger, DefaultLinger)
+	o.MoneyPatience = cmp.Or(o.MoneyPatience, DefaultMoneyPatience)
 	o.MaxUnsent = cmp.Or(o.MaxUnsent, DefaultMaxUnsent)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

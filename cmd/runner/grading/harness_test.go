@@ -33,7 +33,9 @@ type desk struct {
 	limit, share float64
 	claims       []wire.Claim
 	allowance    wire.Allowance
-	prices       judge.Prices
+	// others is what other pods have, and othersReserved what of it is not spent.
+	others, othersReserved float64
+	prices                 judge.Prices
 	// down is asked before each request; an error is the answer.
 	down func(ctx context.Context, what string) error
 }
@@ -92,7 +94,7 @@ func (d *desk) Slice(ctx context.Context) (wire.Slice, error) {
 	return s, nil
 }
 
-// Budget grants as far as the limit goes, and no more once it did not.
+// Budget grants what fits, has calls wait for others, and grants nothing more once it was exhausted.
 func (d *desk) Budget(ctx context.Context, claim wire.Claim) (wire.Allowance, error) {
 	if err := d.ask(ctx, "budget"); err != nil {
 		return wire.Allowance{}, err
@@ -101,14 +103,20 @@ func (d *desk) Budget(ctx context.Context, claim wire.Claim) (wire.Allowance, er
 	defer d.mu.Unlock()
 	d.claims = append(d.claims, claim)
 	a := &d.allowance
+	room := d.limit - d.others + 1e-9
+	a.Wait = false
 	switch {
 	case claim.Final:
 		a.Granted = claim.Used
 	case a.Exhausted:
-	case claim.Want > d.limit+1e-9:
-		a.Granted, a.Exhausted = max(a.Granted, d.limit), true
+	case claim.Want <= room:
+		a.Granted = claim.Want + min(claim.Extra, d.share*(room-claim.Want))
+	case claim.Used+claim.Least <= room:
+		a.Granted = claim.Used + claim.Least
+	case !claim.Impatient && claim.Reserved+d.othersReserved > 0 && claim.Used-claim.Reserved+claim.Least <= room+d.othersReserved:
+		a.Granted, a.Wait = claim.Used, true
 	default:
-		a.Granted = max(a.Granted, claim.Want+min(claim.Extra, d.share*(d.limit-claim.Want)))
+		a.Granted, a.Exhausted = claim.Used, true
 	}
 	return *a, nil
 }

@@ -11,8 +11,12 @@ import (
 	"github.com/mcptest/mcptest-operator/engine/rubric"
 )
 
-// grantSlack forgives the rounding of an allowance to billionths of a dollar.
-const grantSlack = 1e-9
+const (
+	// grantSlack forgives the rounding of an allowance to billionths of a dollar.
+	grantSlack = 1e-9
+	// askAgain is how long calls wait before the collector is asked once more whether others left them enough.
+	askAgain = time.Second
+)
 
 // purse is what the collector granted this pod of the budget of its run (S-42). A call that does not fit into it waits
 // until more was granted. One claim is under way at a time; what comes meanwhile goes with the next.
@@ -25,13 +29,18 @@ type purse struct {
 
 	mu      sync.Mutex
 	granted float64
-	// committed is what was spent, and what is reserved for calls under way.
-	committed float64
+	// committed is what was spent, and what is reserved for calls under way. reserved is the second part of it.
+	committed, reserved float64
+	underWay            int // calls
 	// waiting are the calls that do not fit, in the order in which they came.
 	waiting   []*reservation
 	claiming  bool
-	claimed   bool // at least once
+	number    int64 // of the last claim; 0: there was none
 	exhausted bool
+	// stuckSince is since when calls wait, nothing was granted, and no call of this pod ended; zero when none wait so.
+	stuckSince time.Time
+	// changed says that a call ended, or waits no more: the next claim may be answered otherwise.
+	changed chan struct{}
 	// questions are those of the slice that no call was made for, about; lowest is the lowest estimate so far. Together
 	// they say what this pod will need at least, and no more of the budget is asked for in advance.
 	questions int
@@ -47,7 +56,7 @@ type reservation struct {
 
 // newPurse is the purse of a pod that has so many questions to ask.
 func newPurse(r *run, questions int) *purse {
-	p := &purse{run: r, questions: questions}
+	p := &purse{run: r, questions: questions, changed: make(chan struct{}, 1)}
 	p.asking, p.stopAsking = context.WithCancel(r.posts)
 	return p
 }
@@ -100,12 +109,12 @@ func (p *purse) abandon(ctx context.Context, r *reservation) error {
 	select {
 	case <-r.decided: // at the same moment
 		if r.err == nil {
-			p.committed -= r.usd
-			p.serve()
+			p.release(r.usd, 0)
 		}
 	default:
 		p.waiting = slices.DeleteFunc(p.waiting, func(w *reservation) bool { return w == r })
 		p.serve() // it may have kept others waiting that are cheaper
+		p.tell()
 	}
 	return context.Cause(ctx)
 }
@@ -114,8 +123,27 @@ func (p *purse) abandon(ctx context.Context, r *reservation) error {
 func (p *purse) Settle(reserved, cost float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.release(reserved, cost)
+}
+
+// release puts what a call did cost in the place of what was reserved for it.
+func (p *purse) release(reserved, cost float64) {
 	p.committed += cost - reserved
+	p.reserved -= reserved
+	if p.underWay--; p.underWay == 0 {
+		p.reserved = 0 // without what the sums of binary fractions leave
+	}
+	p.stuckSince = time.Time{}
 	p.serve()
+	p.tell()
+}
+
+// tell lets the next claim be made at once.
+func (p *purse) tell() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
 }
 
 // notAsked says that so many questions of a row that ended were none: their criteria did not apply, say.
@@ -129,6 +157,8 @@ func (p *purse) fits(usd float64) bool { return p.committed+usd <= p.granted+gra
 
 func (p *purse) commit(usd float64) {
 	p.committed += usd
+	p.reserved += usd
+	p.underWay++
 	p.questions = max(0, p.questions-1)
 }
 
@@ -161,8 +191,27 @@ func (p *purse) claimAll() {
 		if err != nil && p.asking.Err() == nil {
 			p.run.fail(err)
 		}
-		p.answered(allowance, err)
+		if !p.answered(allowance, err) {
+			continue
+		}
+		if err := p.pause(); err != nil {
+			p.answered(wire.Allowance{}, err)
+		}
 	}
+}
+
+// pause waits until another claim is worth making: a call of this pod ended, or one of another pod may have. It fails
+// when no further claim is to be made.
+func (p *purse) pause() error {
+	timer := time.NewTimer(askAgain)
+	defer timer.Stop()
+	select {
+	case <-p.changed:
+	case <-timer.C:
+	case <-p.asking.Done():
+		return context.Cause(p.asking)
+	}
+	return nil
 }
 
 // next is the claim for the calls that wait; false when there are none.
@@ -170,24 +219,42 @@ func (p *purse) next() (wire.Claim, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.waiting) == 0 {
-		p.claiming = false
+		p.claiming, p.stuckSince = false, time.Time{}
 		return wire.Claim{}, false
 	}
-	p.claimed = true
-	claim := wire.Claim{Used: p.used(), Want: p.used(), Extra: float64(max(0, p.questions-len(p.waiting))) * p.lowest}
+	select {
+	case <-p.changed: // what changed by now is in the claim
+	default:
+	}
+	claim := p.claim()
+	claim.Least, claim.Extra = p.waiting[0].usd, float64(max(0, p.questions-len(p.waiting)))*p.lowest
+	// What other pods have under way is waited for only so long. What this pod has ends by itself.
+	claim.Impatient = p.underWay == 0 && !p.stuckSince.IsZero() && time.Since(p.stuckSince) >= p.run.MoneyPatience
+	if claim.Impatient {
+		p.run.Log.Warn("other pods left nothing of maxCost; their calls are not waited for any longer", "waited", p.run.MoneyPatience.String())
+	}
+	p.granted = min(p.granted, claim.Used) // the rest goes back when the call cannot be granted
 	for _, r := range p.waiting {
 		claim.Want += r.usd
 	}
 	return claim, true
 }
 
+// claim begins the next claim.
+func (p *purse) claim() wire.Claim {
+	p.number++
+	return wire.Claim{Number: p.number, Used: p.used(), Reserved: min(p.used(), max(0, p.reserved)), Want: p.used()}
+}
+
 // used is committed without what the sums of binary fractions leave below 0.
 func (p *purse) used() float64 { return max(0, p.committed) }
 
-// answered takes what the collector granted, or why it could not be asked.
-func (p *purse) answered(allowance wire.Allowance, err error) {
+// answered takes what the collector granted, or why it could not be asked. It tells whether to wait before the next
+// claim, because no call could go.
+func (p *purse) answered(allowance wire.Allowance, err error) (wait bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	waiting := len(p.waiting)
 	if err == nil {
 		p.granted = allowance.Granted
 		p.serve()
@@ -200,12 +267,19 @@ func (p *purse) answered(allowance wire.Allowance, err error) {
 			p.run.Log.Info("the run's maxCost is used up: no further call is made")
 		}
 		p.exhausted, err = true, judge.ErrBudgetExceeded
+	case len(p.waiting) < waiting:
+		p.stuckSince = time.Time{}
+		return false
 	default:
-		return
+		if p.stuckSince.IsZero() {
+			p.stuckSince = time.Now()
+		}
+		return true
 	}
 	for len(p.waiting) > 0 {
 		p.decide(err)
 	}
+	return false
 }
 
 // giveBack tells the collector, once all rows were graded, what this pod really spent. The collector may be away as
@@ -215,8 +289,10 @@ func (p *purse) giveBack(posted <-chan struct{}) {
 	p.stopAsking()
 	p.claims.Wait()
 	p.mu.Lock()
-	claim, needed := wire.Claim{Used: p.used(), Want: p.used(), Final: true}, p.claimed
+	needed := p.number > 0
+	claim := p.claim()
 	p.mu.Unlock()
+	claim.Final, claim.Reserved = true, 0
 	if !needed {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,13 @@ func (p *purse) finalClaim(d *desk) wire.Claim {
 
 func wantClaims(t *testing.T, want, got []wire.Claim) {
 	t.Helper()
+	want, got = slices.Clone(want), slices.Clone(got)
+	for i := range got {
+		if got[i].Number != int64(i)+1 {
+			t.Errorf("claim %d has the number %d", i+1, got[i].Number)
+		}
+		got[i].Number = 0
+	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	if diff := cmp.Diff(want, got, near); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
@@ -77,9 +85,9 @@ func TestS42ACallWaitsUntilItIsGranted(t *testing.T) {
 	p.Settle(0.0625, 0.0625)
 	p.finalClaim(d)
 	wantClaims(t, []wire.Claim{
-		{Want: 0.25, Extra: 9 * 0.25},
-		{Used: 0.25, Want: 0.5, Extra: 8 * 0.25},
-		{Used: 0.875, Want: 0.9375, Extra: 6 * 0.0625},
+		{Want: 0.25, Least: 0.25, Extra: 9 * 0.25},
+		{Used: 0.25, Reserved: 0.25, Want: 0.5, Least: 0.25, Extra: 8 * 0.25},
+		{Used: 0.875, Want: 0.9375, Least: 0.0625, Extra: 6 * 0.0625},
 		{Used: 0.9375, Want: 0.9375, Final: true},
 	}, d.claims)
 }
@@ -107,20 +115,20 @@ func TestS42WhatIsGrantedInAdvanceSavesClaims(t *testing.T) {
 func TestS42WhatDoesNotFitEndsEverythingThatComesAfter(t *testing.T) {
 	d, p := limited(1, 0, 10)
 	p.mustReserve(t, 0.75)
+	p.Settle(0.75, 0.75)
 	for range 2 {
 		if err := p.Reserve(t.Context(), 0.5); !errors.Is(err, judge.ErrBudgetExceeded) {
 			t.Fatalf("err = %v, want %v", err, judge.ErrBudgetExceeded)
 		}
 	}
-	p.Settle(0.75, 0.25)
 	if err := p.Reserve(t.Context(), 0.25); !errors.Is(err, judge.ErrBudgetExceeded) {
-		t.Errorf("a call that would fit by now: %v, want none any more", err)
+		t.Errorf("a call that would fit: %v, want none any more", err)
 	}
 	if len(d.claims) != 2 {
 		t.Errorf("%d claims, want no other after the budget was exhausted: %+v", len(d.claims), d.claims)
 	}
-	if got := p.finalClaim(d); got.Used != 0.25 {
-		t.Errorf("the last claim is %+v, want 0.25 used", got)
+	if got := p.finalClaim(d); got.Used != 0.75 {
+		t.Errorf("the last claim is %+v, want 0.75 used", got)
 	}
 }
 
@@ -138,19 +146,123 @@ func TestS42CallsThatWaitTogetherAreClaimedTogetherAndServedInOrder(t *testing.T
 			calls.Go(func() {
 				err := p.Reserve(t.Context(), usd)
 				mu.Lock()
-				defer mu.Unlock()
 				got = append(got, fmt.Sprintf("%d at %v: %v", i, time.Now().Second(), err == nil))
+				mu.Unlock()
+				if i == 0 {
+					time.Sleep(4500 * time.Millisecond) // virtual
+					p.Settle(usd, 0.25)
+				}
 			})
 			synctest.Wait()
 		}
 		calls.Wait()
-		want := map[string]bool{"0 at 1: true": true, "1 at 2: true": true, "2 at 2: true": true, "3 at 2: false": true, "4 at 2: false": true}
-		for _, line := range got {
-			if !want[line] {
-				t.Errorf("%s; want one of %v", line, want)
-			}
+		// The first claim is for the first call. The others do not fit together; those that do are granted one by one.
+		// What the first call did not need is the fourth's at once; the fifth is granted by the second claim after that.
+		want := []string{"0 at 1: true", "1 at 2: true", "2 at 3: true", "3 at 5: true", "4 at 7: true"}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
-		wantClaims(t, []wire.Claim{{Want: 0.5, Extra: 4.5}, {Used: 0.5, Want: 1.1875, Extra: 5 * 0.0625}}, d.claims)
+		wantClaims(t, []wire.Claim{
+			{Want: 0.5, Least: 0.5, Extra: 4.5},
+			{Used: 0.5, Reserved: 0.5, Want: 1.1875, Least: 0.25, Extra: 5 * 0.0625},
+			{Used: 0.75, Reserved: 0.75, Want: 1.1875, Least: 0.125, Extra: 5 * 0.0625},
+			{Used: 0.875, Reserved: 0.875, Want: 1.1875, Least: 0.25, Extra: 5 * 0.0625}, // waits, and asks again
+			{Used: 0.875, Reserved: 0.875, Want: 1.1875, Least: 0.25, Extra: 5 * 0.0625},
+		}, d.claims[:5])
+	})
+}
+
+func TestS42SixteenCallsAtOnceSpendABudgetThatIsJustEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const questions, cost = 2 * 24, 0.3 // a call is estimated at a little less than a dollar
+		d, b := newDesk(24, 16, "clear", "short"), &bench{}
+		d.prices = pricesOf(t, "claude-test", "{input: 1000, output: 0}")
+		d.limit, d.share = questions*cost+1, 0.25
+		b.answer = func(_ context.Context, n int, _ judge.Request) (judge.Response, error) {
+			time.Sleep(time.Duration(1+n%3) * time.Second) // virtual
+			r := verdict(1, "it is")
+			r.Tokens = judge.Tokens{Input: cost * 1000}
+			return r, nil
+		}
+		if result := finish(t, optionsOf(d, b)); result.Passed != 24 || b.calls != questions {
+			t.Errorf("result = %+v after %d calls, want all rows judged", result, b.calls)
+		}
+	})
+}
+
+func TestS42ACallWaitsForThoseOfOtherPods(t *testing.T) {
+	const patience = DefaultMoneyPatience
+	for name, tc := range map[string]struct {
+		others  time.Duration // how long the calls of others take; 0: for ever, their pod died
+		granted bool
+		took    time.Duration // at most, and no more than a poll less
+	}{
+		"that end":           {10 * time.Second, true, 11 * time.Second},
+		"of a pod that died": {0, false, patience + 2*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, p := limited(1, 0, 10)
+				d.others, d.othersReserved = 0.9, 0.8
+				if tc.others > 0 {
+					time.AfterFunc(tc.others, func() {
+						d.mu.Lock()
+						defer d.mu.Unlock()
+						d.others, d.othersReserved = 0.4, 0
+					})
+				}
+				began := time.Now()
+				err := p.Reserve(t.Context(), 0.5)
+				if took := time.Since(began); (err == nil) != tc.granted || took > tc.took || took < tc.took-3*time.Second {
+					t.Errorf("%v after %v, want it granted: %v, after about %v", err, took, tc.granted, tc.took)
+				}
+				if err != nil && !errors.Is(err, judge.ErrBudgetExceeded) {
+					t.Errorf("err = %v", err)
+				}
+				if last := d.claims[len(d.claims)-1]; last.Impatient == tc.granted {
+					t.Errorf("the last claim is %+v", last)
+				}
+				if err == nil {
+					p.Settle(0.5, 0.5)
+				}
+				p.finalClaim(d)
+			})
+		})
+	}
+}
+
+func TestS42OwnCallsAreWaitedForHoweverLongTheyTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, p := limited(1, 0, 10)
+		p.mustReserve(t, 0.75)
+		time.AfterFunc(3*DefaultMoneyPatience, func() { p.Settle(0.75, 0.25) })
+		began := time.Now()
+		p.mustReserve(t, 0.5)
+		if took := time.Since(began); took != 3*DefaultMoneyPatience {
+			t.Errorf("granted after %v, want as soon as the other call ended", took)
+		}
+		p.Settle(0.5, 0.5)
+		p.finalClaim(d)
+	})
+}
+
+func TestS42AStopEndsTheWaitForOtherPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, b := withModel(newDesk(3, 2, "clear"), "claude-sonnet-5-5"), &bench{}
+		d.limit, d.others, d.othersReserved = 1, 1, 1
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+		defer stop()
+		began := time.Now()
+		if _, err := Run(ctx, optionsOf(d, b)); !errors.Is(err, ErrInterrupted) || b.calls != 0 {
+			t.Errorf("%v after %d calls, want that it was told to stop", err, b.calls)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if last := d.claims[len(d.claims)-1]; !last.Final || last.Used != 0 {
+			t.Errorf("the last claim is %+v, want nothing used", last)
+		}
 	})
 }
 

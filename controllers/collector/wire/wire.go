@@ -7,8 +7,9 @@
 //	POST /v1/budget                   Claim     -> Allowance: takes of the run's maxCost, or gives back (S-42)
 //
 // A pod of a run with maxCost (Slice.Limited) makes a call only within its allowance. It has one claim under way at a
-// time. The numbers of a claim and of its answer are totals of this pod, so that the same claim again changes nothing,
-// and one that comes late takes nothing back that was granted since; only the final claim gives back.
+// time. The amounts of a claim and of its answer are totals of this pod, so that the same claim again changes nothing,
+// and one that comes late takes nothing back that was granted since. A pod gives back with its final claim, and with one
+// that is answered with Wait. From when it makes a claim until it has the answer it keeps within Claim.Used.
 //
 // Errors are a status and a Problem: 401 the token is not good, 403 it is not this pod's slice, 404 no such leaf,
 // 409 the leaf has another report already, 413 too big, 422 the judgments do not fit the questions, or the claim cannot
@@ -112,10 +113,19 @@ type Claim struct {
 	// Used is what was spent, and what is reserved for calls under way. It is recorded whatever maxCost is: calls may
 	// have cost more than they were estimated at.
 	Used float64 `json:"used"`
+	// Reserved is what of Used calls under way have reserved. The rest is spent.
+	Reserved float64 `json:"reserved,omitempty"`
 	// Want is Used, and what the calls need that wait for an allowance.
 	Want float64 `json:"want"`
+	// Least is what the call needs that waits first. 0: all that wait are granted together, or none.
+	Least float64 `json:"least,omitempty"`
 	// Extra is how much more this pod will need, as far as it can tell, so that it need not come for every call.
 	Extra float64 `json:"extra,omitempty"`
+	// Number counts the claims of a pod, from 1. One that is sent again keeps its number.
+	Number int64 `json:"number,omitempty"`
+	// Impatient: the pod waited for calls of others for as long as it does, and none of its own is under way. It is
+	// granted what fits, or the budget is exhausted.
+	Impatient bool `json:"impatient,omitempty"`
 	// Final: the pod makes no further call. What it was granted and did not use is given back.
 	Final bool `json:"final,omitempty"`
 }
@@ -126,6 +136,8 @@ type Allowance struct {
 	Granted float64 `json:"granted"`
 	// Exhausted: a call did not fit any more, of this pod or of another. Nobody is granted more.
 	Exhausted bool `json:"exhausted,omitempty"`
+	// Wait: the call that waits first does not fit now, and may when calls under way have ended, of this pod or of others.
+	Wait bool `json:"wait,omitempty"`
 }
 
 // Problem is why a request was refused.
