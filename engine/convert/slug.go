@@ -40,16 +40,17 @@ func Slug(name, otherwise string) string {
 }
 
 // Slugs makes slugs that differ from each other: the second of the same name ends in -2.
-type Slugs map[string]bool
+type Slugs map[string]int
 
 // Unique is the slug of a name that no name had before.
 func (s Slugs) Unique(name, otherwise string) string {
 	slug := Slug(name, otherwise)
 	unique := slug
-	for n := 2; s[unique]; n++ {
-		suffix := "-" + strconv.Itoa(n)
+	for s[unique] != 0 {
+		s[slug]++ // the number that was tried last
+		suffix := "-" + strconv.Itoa(s[slug])
 		unique = strings.TrimRight(slug[:min(len(slug), maxSlug-len(suffix))], "-") + suffix
 	}
-	s[unique] = true
+	s[unique] = 1
 	return unique
 }

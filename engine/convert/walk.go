@@ -14,16 +14,28 @@ type Walk struct {
 	Notes    []Note
 
 	nodes int
+	keys  int
+	said  int  // problems, those past MaxProblems included
 	text  int  // bytes of the scalars
 	ended bool // past a limit, which was told
 }
 
 // Say tells a problem of a node. path is that of the source.
 func (w *Walk) Say(n *yaml.Node, path, format string, args ...any) {
+	w.said++
 	if len(w.Problems) < MaxProblems {
 		w.Problems = append(w.Problems, Problem{Line: n.Line, Column: n.Column, Path: ClipPath(path), Message: fmt.Sprintf(format, args...)})
 	}
 }
+
+// Said is how many problems were found, those that are not told included.
+func (w *Walk) Said() int { return w.said }
+
+// Full tells whether further problems are not told: what they would say need not be made.
+func (w *Walk) Full() bool { return len(w.Problems) >= MaxProblems }
+
+// Ended tells whether a limit was passed.
+func (w *Walk) Ended() bool { return w.ended }
 
 // Note tells something that is no problem.
 func (w *Walk) Note(n *yaml.Node, format string, args ...any) {
@@ -68,6 +80,13 @@ type Entry struct {
 // there twice, or that is no name, is a problem.
 func (w *Walk) Entries(n *yaml.Node, path string, depth int) []Entry {
 	var out []Entry
+	if w.keys += len(n.Content) / 2; w.keys > MaxNodes { // an alias repeats them
+		if !w.ended {
+			w.Say(n, path, "the document has more than %d keys, aliases included; split it", MaxNodes)
+			w.ended = true
+		}
+		return nil
+	}
 	w.entries(n, path, depth, make(map[string]bool), &out)
 	return out
 }

@@ -24,6 +24,7 @@ const maxText = 2 * MaxFileBytes
 type checker struct {
 	file      string
 	nodes     int
+	keys      int
 	text      *int    // bytes of the scalars of the file
 	origin    *origin // nil for a manifest
 	positions map[string]Position
@@ -165,6 +166,13 @@ func (c *checker) numbers(n *yaml.Node, t reflect.Type, s shape, path string, ou
 // entries checks the entries of a mapping. Those behind a merge key (<<) come after its own, which override them, as
 // kubectl has it.
 func (c *checker) entries(n *yaml.Node, s shape, path string, depth int) map[string]any {
+	if c.keys += len(n.Content) / 2; c.keys > convert.MaxNodes { // an alias repeats them
+		if c.nodes <= convert.MaxNodes {
+			c.say(n, path, "the document has more than %d keys, aliases included; split it", convert.MaxNodes)
+			c.nodes = convert.MaxNodes + 1
+		}
+		return map[string]any{}
+	}
 	out := make(map[string]any, len(n.Content)/2)
 	var merges []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -184,7 +192,9 @@ func (c *checker) entries(n *yaml.Node, s shape, path string, depth int) map[str
 		}
 		t, known := s.typeOf(name)
 		if !known {
-			c.say(key, at, "unknown field%s", s.hint(path, name))
+			if len(c.problems) < convert.MaxProblems {
+				c.say(key, at, "unknown field%s", s.hint(path, name))
+			}
 			continue
 		}
 		c.remember(at, key)

@@ -4,12 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"unicode/utf16"
+	"unicode/utf8"
 )
+
+// directive is a YAML 1.2 directive, which the reader refuses though it reads such files: it stands before a document, where a
+// line that begins so is never text.
+var directive = regexp.MustCompile(`\A((?:\x{FEFF})?(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML[ \t]+)1\.[0-9]+`)
 
 // asYAML makes what JSON allows and YAML does not readable as YAML: tabs between values, and characters written as a
 // pair of surrogates. Lines stay where they are. What is not JSON is returned as it is.
 func asYAML(data []byte) []byte {
+	data = directive.ReplaceAll(data, []byte("${1}1.1"))
 	trimmed := bytes.TrimSpace(data)
 	if len(trimmed) == 0 || (trimmed[0] != '{' && trimmed[0] != '[') || !json.Valid(data) {
 		return data
@@ -30,8 +37,23 @@ func asYAML(data []byte) []byte {
 				i += len(`\ud83d`) - 1
 				continue
 			}
-			out = append(out, data[i], data[i+1])
+			if data[i+1] == '/' { // YAML has this escape from 1.2 on only
+				out = append(out, '/')
+			} else {
+				out = append(out, data[i], data[i+1])
+			}
 			i++
+		case data[i] >= 0x7f: // breaks of lines and controls for YAML, text for JSON
+			r, size := utf8.DecodeRune(data[i:])
+			switch {
+			case r == utf8.RuneError && size == 1: // encoding/json has U+FFFD for it
+				out = append(out, `\uFFFD`...)
+			case r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == 0xfffe || r == 0xffff:
+				out = fmt.Appendf(out, `\u%04x`, r)
+			default:
+				out = append(out, data[i:i+size]...)
+			}
+			i += size - 1
 		default:
 			out = append(out, data[i])
 		}

@@ -140,6 +140,7 @@ var (
 	dashWithoutBlank = regexp.MustCompile(`^\s*-([A-Za-z_]\w*):(\s|$)`)
 	colonInText      = regexp.MustCompile(`^[\s-]*[\w.-]+:\s+[^\s"'|>&*!{\[#][^"'{\[#]*:(\s|$)`)
 	signInText       = regexp.MustCompile("[:,\\[{-]\\s+[%@`]")
+	markInBraces     = regexp.MustCompile(`[{,]\s*[\w.-]+:\s+[^"',{}\[\]]*\?[^"']*[,}]`)
 	quoteInText      = regexp.MustCompile(`[:,\[{-]\s+'[^']*\w'\w`)
 )
 
@@ -159,6 +160,8 @@ func syntaxHint(upTo []byte, message string) string {
 		return hint
 	}
 	switch {
+	case strings.HasPrefix(message, "did not find expected ','") && markInBraces.Match(line):
+		return "; a text with ? inside {} needs quotes"
 	case quoteInText.Match(line):
 		return `; write '' for a quote inside '…', or put the text into "…"`
 	case strings.HasPrefix(message, "mapping values are not allowed") && colonInText.Match(line):

@@ -20,6 +20,7 @@ func TestSyntaxErrorsHaveTheLineThatCannotBeRead(t *testing.T) {
 		"a word alone, and blank lines":       {"evals:\n- name: a\nrubric x\n\n\n# more\nprompt: y\n", `3: not YAML: could not find expected ':'`},
 		"a bracket that is open":              {"evals:\n- name: a\n  context: [a, b\n  rubric: x\n- name: c\n", `5: not YAML: did not find expected ',' or ']'`},
 		"JSON without a comma":                {"{\"evals\": [\n {\"name\": \"a\",\n \"rubric\": \"x\"\n \"prompt\": \"y\"}]}\n", `4: not YAML: did not find expected ',' or '}'`},
+		"a question mark in braces":           {"evals:\n- {name: a, rubric: {tree: {ask: Is it so?, yes: {score: 1}, no: {score: 0}}}}\n", `2: not YAML: did not find expected ',' or '}'; a text with ? inside {} needs quotes`},
 		"an alias of nothing":                 {"evals:\n- name: a\n  rubric: *x\n", `3: not YAML: unknown anchor 'x' referenced`},
 		"the second document, without an end": {"evals: []\n---\na: b\nc: d: e", `4: not YAML: mapping values are not allowed in this context; a text with ": " in it needs quotes`},
 	} {

@@ -9,12 +9,19 @@ import (
 // maxLength bounds the names that are compared: the work is the product of two lengths, and a longer name is no typo.
 const maxLength = 256
 
+// maxAmong bounds how many names are compared.
+const maxAmong = 1000
+
 // Name is the one of among that is most like name: the same but for case, dashes and underscores, or a few letters
 // away; empty when none is like it. Of equals it is the first in alphabetical order.
 func Name(name string, among []string) string {
+	if len(among) > maxAmong {
+		return ""
+	}
 	sorted := slices.Sorted(slices.Values(among))
+	folded := fold(name)
 	for _, candidate := range sorted {
-		if candidate != name && fold(candidate) == fold(name) {
+		if candidate != name && fold(candidate) == folded {
 			return candidate
 		}
 	}
@@ -26,7 +33,7 @@ func Name(name string, among []string) string {
 		if len(candidate) > maxLength || candidate == name {
 			continue
 		}
-		if d := editDistance(fold(name), fold(candidate)); d < distance {
+		if d := editDistance(folded, fold(candidate)); d < distance {
 			best, distance = candidate, d
 		}
 	}
@@ -44,9 +51,11 @@ func Hint(name string, among []string) string {
 	return ""
 }
 
+var dashes = strings.NewReplacer("_", "", "-", "")
+
 // fold makes snake_case, kebab-case and camelCase of the same words alike.
 func fold(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+	return strings.ToLower(dashes.Replace(s))
 }
 
 // editDistance is Levenshtein's: the least number of inserted, deleted and replaced bytes.

@@ -216,6 +216,9 @@ func (v *validator) node(n *v1alpha1.TreeNode, path *field.Path, questions int) 
 		}
 		return
 	}
+	if strings.TrimSpace(n.Ask) == "" {
+		v.add(field.Required(path.Child("ask"), "write the question"))
+	}
 	v.maxLength(path.Child("ask"), n.Ask, 8192)
 	if n.Reason != "" {
 		v.forbidden(path.Child("reason"), "reason belongs to a leaf; a question has ask, ifYes and ifNo")

@@ -181,7 +181,7 @@ func TestVariables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Rows[0].Spec.Prompt; got != "${a} ${a} ${a}" {
+		if got := p.Rows[0].Spec.Prompt; got != "${a} ${a} $${a}" {
 			t.Errorf("prompt = %q", got)
 		}
 		want := []string{

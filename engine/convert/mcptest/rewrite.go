@@ -140,7 +140,11 @@ func (r *rewriter) rubricBlock(n *yaml.Node) {
 	entries := r.Entries(n, BlockRubrics, 1)
 	slugs := make(convert.Slugs)
 	for _, e := range entries {
-		r.rubrics[e.Name] = slugs.Unique(e.Name, "rubric")
+		name := r.expand(e.Key, BlockRubrics)
+		if r.rubrics[name] != "" {
+			r.Say(e.Key, convert.Named(BlockRubrics, name), "is there twice; remove one of them")
+		}
+		r.rubrics[name] = slugs.Unique(name, "rubric")
 	}
 	for _, e := range entries {
 		at := place{from: convert.Named(BlockRubrics, e.Name)}
@@ -149,7 +153,7 @@ func (r *rewriter) rubricBlock(n *yaml.Node) {
 				r.Say(e.Key, at.from, emptyRubric)
 				return
 			}
-			r.meta(e.Key, at.from, r.rubrics[e.Name])
+			r.meta(e.Key, at.from, r.rubrics[r.expand(e.Key, at.from)])
 			spec := r.remember(place{at.from, "spec"})
 			if v := r.value(e.Value, rubricType, spec, 2); v != nil {
 				convert.Put(r.doc.Node, e.Key, "spec", v)
@@ -183,13 +187,13 @@ func (r *rewriter) evalBlock(n *yaml.Node) {
 
 // document makes one manifest: write fills it in.
 func (r *rewriter) document(kind string, at place, n *yaml.Node, write func()) {
-	before := len(r.Problems)
+	before := r.Said()
 	r.doc = &convert.Document{Kind: kind, Node: convert.Empty(n, yaml.MappingNode), Sources: make(map[string]string)}
 	r.remember(at)
 	convert.Put(r.doc.Node, n, "apiVersion", convert.Text(n, v1alpha1.GroupVersion.String()))
 	convert.Put(r.doc.Node, n, "kind", convert.Text(n, kind))
 	write()
-	r.doc.Incomplete = len(r.Problems) > before
+	r.doc.Incomplete = r.Said() > before || r.Ended()
 	r.out = append(r.out, r.doc)
 }
 

@@ -52,6 +52,10 @@ func (r *rewriter) fields(n *yaml.Node, entries []convert.Entry, t reflect.Type,
 			k, ok, said = keys[branch], true, true
 		}
 		if !ok {
+			if r.Full() {
+				r.Say(e.Key, at.from, "unknown field") // counted only
+				continue
+			}
 			known := slices.Collect(maps.Keys(keys))
 			if t == evalType {
 				known = append(known, "threshold")
@@ -131,8 +135,11 @@ func (r *rewriter) ref(n *yaml.Node, at place, depth int) *yaml.Node {
 	}
 	name, ok := r.rubrics[v.Value]
 	if !ok {
-		known := slices.Collect(maps.Keys(r.rubrics))
-		say := nearest.Hint(v.Value, known)
+		if r.Full() {
+			r.Say(n, at.from, "unknown ref") // counted only
+			return nil
+		}
+		say := nearest.Hint(v.Value, slices.Collect(maps.Keys(r.rubrics)))
 		if say == "" {
 			say = "; write it there"
 		}

@@ -64,8 +64,16 @@ func (r *rewriter) expand(n *yaml.Node, path string) string {
 
 func (r *rewriter) expanded(n *yaml.Node, path string) string {
 	v := r.variables
-	if v.written > convert.MaxFileBytes {
+	switch {
+	case v.written > convert.MaxFileBytes:
 		return n.Value // said
+	case v.defined == nil: // exactly this text is meant (S-33), also where it says $${name}
+		for _, m := range reference.FindAllStringSubmatch(n.Value, -1) {
+			if m[1] == "" {
+				r.kept(n, m[2])
+			}
+		}
+		return n.Value
 	}
 	var b strings.Builder
 	rest := n.Value
@@ -79,9 +87,6 @@ func (r *rewriter) expanded(n *yaml.Node, path string) string {
 		switch {
 		case m[3] > m[2]: // $${name}
 			value = rest[m[3]:m[1]]
-		case v.defined == nil:
-			value = rest[m[0]:m[1]]
-			r.kept(n, name)
 		case !ok:
 			r.Say(n, path, "variable %q is not among the variables of this file%s", convert.Clip(name), r.orWrite(name))
 		}
@@ -111,6 +116,9 @@ func (r *rewriter) unread(n *yaml.Node, between string) {
 
 // orWrite says which variable may have been meant, and else how ${name} is written as a text.
 func (r *rewriter) orWrite(name string) string {
+	if r.Full() {
+		return ""
+	}
 	if h := nearest.Hint(name, slices.Collect(maps.Keys(r.variables.defined))); h != "" {
 		return h
 	}
