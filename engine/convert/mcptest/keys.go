@@ -24,7 +24,6 @@ var (
 	judgeType        = reflect.TypeFor[v1alpha1.JudgeSpec]()
 	treeType         = reflect.TypeFor[v1alpha1.TreeNode]()
 	scaleType        = reflect.TypeFor[v1alpha1.Scale]()
-	criterionType    = reflect.TypeFor[v1alpha1.Criterion]()
 )
 
 // key is one key of a mapping: the field that it is rewritten to.
