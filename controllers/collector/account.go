@@ -39,8 +39,8 @@ const extraShare = 4
 // whether the pod is to wait. pods is how many pods claim at once.
 //
 //   - What was used is entered whatever the limit is, so that the record stays true.
-//   - What is wanted is granted when it fits, with some extra. A pod asks for no more of that than it will need: a
-//     budget that is enough is never exhausted because of what another pod holds.
+//   - What is wanted is granted when it fits, with some extra. A pod asks for no more of that than it may still need,
+//     which is more than it will where criteria do not apply or a walk through a tree is short.
 //   - When it does not fit, enough for the call that waits first is granted; never a part of a call, which would be of
 //     use to nobody.
 //   - When that does not fit either, the pod waits while calls are under way anywhere: they mostly cost less than was
