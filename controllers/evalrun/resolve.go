@@ -156,16 +156,12 @@ func unpriced(run *v1alpha1.EvalRun, rows []planRow, prices judge.Prices) string
 	if run.Spec.MaxCost == nil {
 		return ""
 	}
-	everyKey := judge.Env{Keys: make(map[v1alpha1.Provider]bool)}
-	for _, provider := range judge.Providers() {
-		everyKey.Keys[provider] = true
-	}
 	for i := range rows {
 		named := rows[i].Spec.Judge
 		if rows[i].Calls == 0 || named == nil || named.Model == "" && len(named.Panel) == 0 {
 			continue
 		}
-		models, err := judge.ResolveModel(named, "", "", everyKey)
+		models, err := judge.ResolveModel(named, "", "", judge.EveryKey())
 		if err != nil {
 			continue // nobody is asked, at no cost: the row ends as an error that says why
 		}

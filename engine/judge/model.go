@@ -84,6 +84,15 @@ type Env struct {
 	Keys map[v1alpha1.Provider]bool
 }
 
+// EveryKey is an environment in which every provider has a key: what could be asked, whatever keys there are.
+func EveryKey() Env {
+	env := Env{Keys: make(map[v1alpha1.Provider]bool)}
+	for _, p := range Providers() {
+		env.Keys[p] = true
+	}
+	return env
+}
+
 // DeferredError says that nothing can be judged because something is not configured (S-38).
 type DeferredError struct {
 	// Reason names what is missing, and the variable to set.

@@ -150,14 +150,10 @@ func (s *Set) ungradable(e *plan.NamedEval) Problems {
 	if err != nil {
 		return nil //nolint:nilerr // invalid has said it
 	}
-	every := judge.Env{Keys: make(map[v1alpha1.Provider]bool)}
-	for _, provider := range judge.Providers() {
-		every.Keys[provider] = true
-	}
 	var problems Problems
 	d, spec := s.document(e)
 	for i := range p.Rows {
-		if _, err := judge.ResolveModel(p.Rows[i].Spec.Judge, "", "", every); err != nil {
+		if _, err := judge.ResolveModel(p.Rows[i].Spec.Judge, "", "", judge.EveryKey()); err != nil {
 			path := spec + ".judge"
 			switch {
 			case e.Spec.Matrix != nil && len(e.Spec.Matrix.Models) > 0:

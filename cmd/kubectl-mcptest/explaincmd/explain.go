@@ -114,5 +114,5 @@ func (o *Options) fromCluster(ctx context.Context, options plan.Options, prices 
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	return projection.Write(o.Out, projection.Of(p, projection.AllKeys(), prices), projection.KeysCluster)
+	return projection.Write(o.Out, projection.Of(p, judge.EveryKey(), prices), projection.KeysCluster)
 }

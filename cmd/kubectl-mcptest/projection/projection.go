@@ -61,7 +61,7 @@ func of(r plan.Row, env judge.Env, prices judge.Prices) Row {
 	switch {
 	case errors.As(err, &missing):
 		out.Deferred = missing.Error()
-		if all := AllKeys(); len(env.Keys) < len(all.Keys) {
+		if all := judge.EveryKey(); len(env.Keys) < len(all.Keys) {
 			all.Model = env.Model
 			with := of(r, all, prices)
 			out.WithKeys = &with
@@ -82,15 +82,6 @@ func of(r plan.Row, env judge.Env, prices judge.Prices) Row {
 		}
 	}
 	return out
-}
-
-// AllKeys is an environment in which every provider has a key.
-func AllKeys() judge.Env {
-	env := judge.Env{Keys: make(map[v1alpha1.Provider]bool)}
-	for _, p := range judge.Providers() {
-		env.Keys[p] = true
-	}
-	return env
 }
 
 // costOf is what one member would cost, and whether its model has a price.

@@ -50,7 +50,7 @@ func TestProjection(t *testing.T) {
 		"no key: deferred, and what if":    {eval(text, &v1alpha1.JudgeSpec{Model: "gpt-4.1"}), anthropic, 0, "OPENAI_API_KEY", true, 1},
 		"no response: deferred":            {v1alpha1.EvalSpec{Rubric: &v1alpha1.RubricSource{RubricSpec: text}}, anthropic, 0, "no response", true, 0},
 		"an empty response asks nobody":    {v1alpha1.EvalSpec{Response: ptr(" "), Rubric: &v1alpha1.RubricSource{RubricSpec: text}}, anthropic, 0, "", true, 0},
-		"a panel asks each of its members": {eval(text, &v1alpha1.JudgeSpec{Panel: []v1alpha1.ModelName{"claude-sonnet-4-5", "gpt-4.1"}}), AllKeys(), 2, "", true, 0},
+		"a panel asks each of its members": {eval(text, &v1alpha1.JudgeSpec{Panel: []v1alpha1.ModelName{"claude-sonnet-4-5", "gpt-4.1"}}), judge.EveryKey(), 2, "", true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Of(planOf(t, test.spec), test.env, judge.DefaultPrices())[0]
@@ -72,7 +72,7 @@ func TestProjection(t *testing.T) {
 }
 
 func TestCostGrowsWithTheMembers(t *testing.T) {
-	rows := Of(planOf(t, eval(text, nil), eval(text, &v1alpha1.JudgeSpec{Jury: &v1alpha1.Jury{Size: 3}})), AllKeys(), judge.DefaultPrices())
+	rows := Of(planOf(t, eval(text, nil), eval(text, &v1alpha1.JudgeSpec{Jury: &v1alpha1.Jury{Size: 3}})), judge.EveryKey(), judge.DefaultPrices())
 	if one, three := rows[0].CostUSD, rows[1].CostUSD; three < 2.999*one || three > 3.001*one {
 		t.Errorf("a jury of 3 costs %v, one grading %v", three, one)
 	}
@@ -82,7 +82,7 @@ func TestNamesAreSafeToPrint(t *testing.T) {
 	spec := eval(text, nil)
 	spec.Title = "a\x1b[2Jb"
 	var b bytes.Buffer
-	if err := Write(&b, Of(planOf(t, spec), AllKeys(), judge.DefaultPrices()), KeysLocal); err != nil {
+	if err := Write(&b, Of(planOf(t, spec), judge.EveryKey(), judge.DefaultPrices()), KeysLocal); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "\x1b") {
